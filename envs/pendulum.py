@@ -166,7 +166,7 @@ class Pendulum(Task):
         scene.add_collider(Plane(offset=ground, friction=config.friction))
         hanging = np.zeros((3, 3))
         hanging[1:, 1] = -np.cumsum(config.lengths)
-        # What the pivot weighs matters only to an agent that lets go of it.
+        # The pivot's weight matters only to an agent that releases it.
         particles = scene.add_particles(hanging, (config.masses[0], *config.masses))
         links = np.stack([particles[:-1], particles[1:]], axis=1)
         scene.add_distance_constraints(links)

@@ -121,7 +121,7 @@ class RecordEpisodeStatistics(_TensorWrapper):
         """Steps so far, int64, shape (num_envs,)."""
         self._began = self.zeros(self.torch.float64)
         self._count = self.torch.zeros((), dtype=self.torch.int64, device=self.device)
-        # One row more than there are: what is not kept is written there.
+        # One extra row, for values that are not kept.
         self._last = self.torch.zeros((buffer_length + 1, 3), dtype=self.torch.float64, device=self.device)
 
     @property
@@ -164,7 +164,7 @@ class RecordEpisodeStatistics(_TensorWrapper):
         observation, reward, terminated, truncated, info = self.env.step(actions)
         if self._key in info:
             raise ValueError(f"info has an entry {self._key!r} already; give another stats_key")
-        if not self._same_step:  # this step has reset what had ended, and is no step of an episode
+        if not self._same_step:  # this step has reset finished environments, and belongs to no episode
             self._restart(self._ended)
         counts = self.counted()
         self.episode_returns += self.torch.where(counts, reward, 0.0)
@@ -295,7 +295,7 @@ class NormalizeReward(_TensorWrapper, gym.utils.RecordConstructorArgs):
         if self.update_running_mean:
             self.return_rms.update(self.accumulated_reward, counts)
         self._ended = terminated | truncated
-        if self._same_step:  # what has ended begins anew at once
+        if self._same_step:  # finished environments restart immediately
             self.accumulated_reward = self.torch.where(self._ended, 0.0, self.accumulated_reward)
         reward = (reward / self.torch.sqrt(self.return_rms.var + self.epsilon)).float()
         return observation, reward, terminated, truncated, info

@@ -177,7 +177,7 @@ def import_ids(module: str) -> None:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name not in (module, module.split(".")[0]):
-            raise  # the module is there, and misses another
+            raise  # the module exists, and misses another
         raise ValueError(f"there is no module {module!r} to import") from None
     if module not in imported and module != __package__:
         imported.append(module)

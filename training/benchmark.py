@@ -138,7 +138,7 @@ def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
         env_id: environment.
         **seen: arguments out of :data:`SEEN`.
     """
-    # A bank of a seed of its own shares no state with any that an agent may have been trained on, however large.
+    # A bank with its own seed shares no state with any that an agent may have been trained on, however large.
     bank = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
     counted: dict[str, Any] = {"piercings": True} if may_count_piercings(env_id) else {}
     env: Any = gym.make_vec(env_id, STATES, **bank, **counted, **seen)
@@ -307,7 +307,7 @@ def main(
             print(f"{env_id:28} left out: {error}", flush=True)
             continue
         print(line(results[-1]), flush=True)
-        if out is not None:  # at once, so that nothing is lost where a later id fails
+        if out is not None:  # immediately, so that nothing is lost if a later id fails
             write_results(out, results)
     if out is not None:
         print(out)

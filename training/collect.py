@@ -127,10 +127,10 @@ def _collect(args: CollectArgs) -> Path:
         raise ValueError(f"noise must be finite and not negative, got {args.noise}")
     if args.out is not None:
         _check_new(args.out, args.format)
-    if args.format == "lerobot":  # says now if a package is missing
+    if args.format == "lerobot":  # reports a missing package now
         from pbd_gym.training.data.lerobot_datasets import write_lerobot_dataset
     agent = None if args.policy is None else agent_of(args.policy, entry.id, args.trust)
-    # An agent sees what it was trained on, unless somebody says otherwise.
+    # An agent gets the observations it was trained on, unless told otherwise.
     kwargs = {**(agent.env_kwargs if agent else {}), **episode_arguments(args.env_kwargs)}
     env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
     if args.format == "lerobot" and (env.obs_mode in PIXEL_MODES[1:] or env.pixels.goal_picture):
@@ -143,7 +143,7 @@ def _collect(args: CollectArgs) -> Path:
     name = f"{args.env_id.rsplit('-', 1)[0]}-{short}"
     out = args.out or Path("runs") / (f"lerobot/{name}" if args.format == "lerobot" else f"datasets/{name}-v0")
     _check_new(out, args.format)
-    out.parent.mkdir(parents=True, exist_ok=True)  # says now if it cannot be written
+    out.parent.mkdir(parents=True, exist_ok=True)  # reports now if it cannot be written
     tally = Tally()
     episodes = demonstrations(act_of(policy, agent, env, args.seed), env, args, cameras, tally)
     where = f"{args.env_id}, seeds from {args.seed}, split {args.split}"

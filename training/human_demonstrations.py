@@ -26,7 +26,7 @@ def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
     """
     kept, turned = [], False
     for episode in recorded.episodes:
-        # What is turned stays turned, also after the last step; a pin is undone where the next episode begins.
+        # A turned dial stays turned, also after the last step; a pin is undone when the next episode begins.
         before = any(step < len(episode.steps) for step, _, _ in episode.turns)
         if not (turned or before) and all(step.particle < 0 for step in episode.steps):
             kept.append(_converted(episode))

@@ -103,7 +103,7 @@ class Graded:
         over = terminated | truncated
         names = ("is_success", "normalized_performance", *self.conditions)
         found = [info[name].float() for name in names]
-        if "final_info" in info:  # of episodes that are over, whose places others have taken
+        if "final_info" in info:  # for episodes that are over, whose places others have taken
             last = [info["final_info"][name].float() for name in names]
             found = [torch.where(over, after, before) for before, after in zip(found, last, strict=True)]
         success, performance, at_goal, *others = found

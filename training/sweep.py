@@ -153,7 +153,7 @@ def check_settings(run: Run, args: SweepArgs) -> None:
     if run.algorithm != IMITATION:
         before["eval_episodes"] = about["results"]["trained"].get("episodes")
         before |= {name: about[name] for name in ("env_kwargs",) if name in about}
-    # Settings that another version had, or has not yet, tell nothing.
+    # Settings that only another version has mean nothing.
     changed = [name for name in wanted if name in before and before[name] != wanted[name]]
     if changed:
         raise ValueError(
@@ -185,7 +185,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
         while waiting or going:
             while waiting and len(going) < at_once:
                 run = waiting.pop(0)
-                if run.finished(args.out):  # by another sweep into this folder, which may be done with it by now
+                if run.finished(args.out):  # by another sweep into this folder, which may have finished it by now
                     check_settings(run, args)
                     print(f"{run.name}: finished meanwhile", flush=True)
                     continue
@@ -335,10 +335,10 @@ def main(args: SweepArgs) -> list[dict[str, Any]]:
     for name in ("algorithms", "libraries", "seeds"):
         if not getattr(args, name):
             raise ValueError(f"a sweep needs {name}: {option(name)} names none")
-    for folder in (args.out, args.export):  # a table that rows cannot be added to is found before hours of training
+    for folder in (args.out, args.export):  # report a table to which rows cannot be added before hours of training
         if folder is not None:
             read_rows(folder / "results.csv", COLUMNS)
-            for env_id in args.env_ids:  # and so is a curve that cannot be drawn
+            for env_id in args.env_ids:  # and likewise a curve that cannot be drawn
                 curves_in(folder, env_id)
     product = itertools.product(args.env_ids, args.algorithms, args.libraries, args.seeds)
     # Only PPO has two libraries.

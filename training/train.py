@@ -159,7 +159,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     plot(out / "curve.png", monitor.points, title, args.algorithm.upper(), baseline.success_rate)
     run["results"] = {name: dataclasses.asdict(row) for name, row in rows.items()}
     run["training_seconds"], run["wall_seconds"] = last.seconds, time.perf_counter() - started
-    run["cpu_seconds"] = time.process_time()  # of the whole process, all threads: what counts on a busy machine
+    run["cpu_seconds"] = time.process_time()  # of the whole process, all threads: the relevant time on a busy machine
     write_run(out, run)
     print(f"\n{last.steps:,} steps in {last.seconds:.0f} s of training\n\n{table(rows)}\n\n{out / 'curve.png'}")
     if args.gif:

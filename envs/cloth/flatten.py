@@ -54,7 +54,7 @@ class CoveredArea:
     def prepare(self, world: World, out: Any) -> Any:
         """Return the launch that measures the area."""
         config = self.towel.config
-        # Wherever the middle of its particles is, all of a towel is in the grid: most of it at least.
+        # Wherever the middle of its particles is, all or at least most of a towel is in the grid.
         particles, cell = device_indices(world, self.towel.indices), 1.13 * math.hypot(*config.size) / GRID
         return prepare(
             world, covered_area, particles, DISC * config.spacing, cell, GRID, world.buffers["parameters"],

@@ -54,10 +54,10 @@ class ClothFoldCrumpled(TowelTask):
         if not low and towel.corners_held(world, env) != [None, None]:
             yield from self.spreading.plan(world, env)
         elif unfolded and lies_flat and not in_place and left > 30:
-            # What is off before the fold counts for both halves after it.
+            # An error before the fold counts for both halves after it.
             yield from tighten(world, towel, env, x, flat, 0.4 * towel.slack)
         elif lies_flat or (mean < 0.15 and left < 30):
-            short = 0.0 if towel.config.thickness > 0.0 else towel.short(world)  # what was crumpled has room enough
+            short = 0.0 if towel.config.thickness > 0.0 else towel.short(world)  # a crumpled towel has enough room
             speed = 0.7 if left > 26 else 1.0
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=short, speed=speed)
         elif unfolded:

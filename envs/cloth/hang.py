@@ -83,7 +83,7 @@ class Rod(Part):
     """
 
     def __init__(self, towel: Towel, config: ClothHangConfig, moving: bool) -> None:
-        # As far off the middle as the towel is, so that both lie in the box of the pickers.
+        # As far off the middle as the towel is, so that both lie in the box of the hands.
         length, z = 0.8 * config.size[0], 0.5 * config.apart
         ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
         rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
@@ -149,7 +149,7 @@ class ClothHang(TowelTask):
         up, on = hanging_height(grown(world, self.towel.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
         yield Waypoint(x[-1, [0, -1]], (False, False))
         yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
-        # Up on this side, and in an arc down on the other, so that the half that hangs there stays taut.
+        # Up on this side, and in an arc down on the other, so that the hanging half stays taut.
         yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
         far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
         reach = 0.5 + 0.8 * self.towel.slack

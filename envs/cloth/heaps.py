@@ -211,7 +211,7 @@ class Pulling:
         use = (bool(value[pair[0]] > 0.02), bool(value[pair[1]] > 0.02))
         begin, end = points[pair], targets[pair]
         end = end + self.beyond * (end - goals.mean(axis=(0, 1))) * [1.0, 0.0, 1.0]
-        # What is nearly right is drawn along the ground.
+        # A nearly right point is drawn along the ground.
         height = 0.25 * side if away[first] > 0.12 else 0.02
         yield Waypoint(begin, (False, False))
         yield Waypoint(0.5 * (begin + end) + [0.0, height, 0.0], use, 0.9)

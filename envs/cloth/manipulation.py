@@ -126,7 +126,7 @@ class TowelGoals(TowelTask):
         x = self.towel.turned(rng, config.start_turn)
         spread = np.array([goal_of(number, config.starts) == FLAT for number in range(config.starts)])
         count = int(spread.sum())
-        # Some have sprung open: the better half is taken.
+        # Some have sprung open, so the better half is taken.
         found = folded(world, self.towel, 2 * count, config.folds, rng)
         away = np.linalg.norm(found - self.scene.positions, axis=2).mean(axis=1)
         x[spread] = found[np.sort(np.argsort(-away, kind="stable")[:count])]

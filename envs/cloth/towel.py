@@ -170,8 +170,8 @@ class Towel(ClothBody):
         )
         add_contacts(scene, self.cloth, config)
         self.slack = 0.005 if thin else 0.05
-        """How far hands continue when they lay it down or tighten it, in lengths of the towel: springs shrink back by
-        that when released, threads hardly do, and the whole towel would follow.
+        """Extra distance that hands cover when they lay it down or tighten it, in lengths of the towel: springs shrink
+        back by that when released, threads hardly do, and the whole towel would follow.
         """
         super().__init__(config, scene, self.cloth.indices, config.radius)
 

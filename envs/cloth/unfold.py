@@ -40,7 +40,7 @@ def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Ge
         rng: random numbers.
     """
     config, scene, grid = towel.config, towel.scene, towel.indices
-    count = 2 * starts  # some spring open, pierce others or stay restless: the better half is taken
+    count = 2 * starts  # some spring open, pierce others or stay restless, so the better half is taken
     rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
     handler = towel.handler(world, np.repeat(scene.positions[None], count, axis=0))
     folds = rng.integers(1, most, count, endpoint=True)
@@ -48,7 +48,7 @@ def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Ge
     shift = np.zeros((*held.shape, 3))
     for fold in range(most):
         x = handler.positions()
-        # What lies under another layer would be pulled through it.
+        # A point under another layer would be pulled through it.
         free = np.array([towel.covered(shape[grid], rim) == 0 for shape in x])
         chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
         start = x[np.arange(count), chosen]
@@ -103,7 +103,7 @@ class ClothUnfold(TowelTask):
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
         """Return the hands' path: they carry the two worst corners back, and tighten the towel at the end."""
-        if world.buffers.peek("normalized_performance")[env] < 0.94:  # what lies well may only get worse
+        if world.buffers.peek("normalized_performance")[env] < 0.94:  # a point that lies well can only get worse
             yield from unfold(world, self.towel, env, self.goals(world, env))
 
     def transfer(self, world: World, env: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -105,7 +105,7 @@ class HandOverHand:
         busy = np.where(carries.any(axis=1), carries.argmax(axis=1), 1 - holds.argmax(axis=1))
         hand = np.where((holds >= 0).any(axis=1), busy, point % 2)
         targets, closed = hands.copy(), (holds >= 0) & (holds < point[:, None])
-        # Where a hand has to be for what it holds to be at its goal.
+        # The place of a hand that puts its particle at the goal.
         targets += np.where(closed[..., None], np.take_along_axis(goals - x, holds[..., None], axis=1), 0.0)
         here, goal, above = x[rows, point], goals[rows, point], hands[rows, hand] - x[rows, point]
         to_go = np.linalg.norm((goal - here)[:, [0, 2]], axis=1, keepdims=True)

@@ -117,7 +117,7 @@ def matched_distance(
                     if cheapest[env, j] < step:
                         step = cheapest[env, j]
                         following = j
-            if following == 0:  # no distance is a number: the environment has diverged and is put back
+            if following == 0:  # no distance is finite: the environment has diverged and is reset
                 break
             for j in range(count + 1):
                 if visited[env, j] != 0:

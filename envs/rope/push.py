@@ -176,7 +176,7 @@ class RopePush(Task):
         move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
         turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
         turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
-        # No stroke is begun that the episode would cut off.
+        # No stroke begins that the episode would cut off.
         stay = np.array([actions_left(world, env) for env in range(world.num_envs)]) < STROKE - phase
         move[stay], turn[stay] = 0.0, 0.0
         return paddle_actions(world, move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
@@ -201,7 +201,7 @@ class RopePush(Task):
         config = self.config
         x = world.state.get_positions().astype(np.float64) - middle[:, None]
         depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
-        # In the end what hooks back at the ends, beside the plate.
+        # At the end, the parts that hook back at the ends, beside the plate.
         lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.012)
         worst = aside[np.arange(world.num_envs), depth.argmin(axis=1)]
         lane = np.where(lagging, worst, aside.mean(axis=1))

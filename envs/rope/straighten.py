@@ -71,7 +71,7 @@ class RopeStraighten(Task):
         half = 0.5 * length * across
         middle = np.array([0.0, config.radius, 0.0])
         apart = np.stack([middle - half, middle + half], axis=1)
-        # Where the picker has to be for what it holds to be there.
+        # The place of a hand that puts its particle there.
         apart += grip_positions(world) - ends
         wrong = (held >= 0) & (held != [0, config.particles - 1])
         still = (b.peek("at_rest") > 0) & (np.abs(distance - length) < 0.005 * full)[:, 0]

@@ -156,7 +156,7 @@ class RopeWhip(Task):
         """
         config = self.config
         time = config.ctrl_dt * np.arange(1, SWING_STEPS + 1)
-        # A rope that hangs straight swings about as a rod does.
+        # A rope that hangs straight swings approximately like a rod.
         period = PERIOD * 2.0 * np.pi * np.sqrt(2.0 * config.rope_length / (3.0 * 9.81))
         turns, ramp = 2.0 * np.pi * time / period, np.minimum(time / (RAMP * period), 1.0)  # from rest
         widest = 0.9 * (config.room - 0.1) * config.rope_length

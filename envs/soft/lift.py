@@ -107,7 +107,7 @@ class SoftLift(Task):
         """Add two plates that stand on either side of the ball, and return them."""
         config, paddles = self.config, []
         away, height = config.radius + GAP + PLATE[0], max(config.radius, PLATE[1]) + config.contact_radius
-        inner = PLATE[0] + 0.3 * config.radius  # what is between the plates keeps some room
+        inner = PLATE[0] + 0.3 * config.radius  # the object between the plates keeps some room
         for side in (-1.0, 1.0):
             number = scene.add_collider(Box((side * away, height, 0.0), PLATE, friction=config.paddle_friction), True)
             reach = sorted((side * inner, side * self.extent))
@@ -144,7 +144,7 @@ class SoftLift(Task):
         targets = np.repeat(middle[:, None], 2, axis=1)
         targets[..., 0] += sides * grip
         moves = targets - positions
-        # Lift once both plates have closed; what is squeezed gives way a little, so the rest is measured at the ball.
+        # Lift once both plates have closed; the squeezed ball yields slightly, so the rest is measured at the ball.
         closed = (np.abs(moves[..., [0, 2]]) < 0.25 * self.config.radius).all(axis=(1, 2))
         moves[..., 1] = np.where(closed[:, None], wanted[:, None, 1], moves[..., 1])
         moves[closed, :, 0] += wanted[closed, None, 0]

@@ -128,14 +128,14 @@ class SoftPush(Task):
         line /= np.linalg.norm(line, axis=1, keepdims=True)
         left = goal - middle
         remaining = (left * line).sum(axis=1)
-        # Steer for a point on the line that is some way ahead: near the goal what is left says little about directions.
+        # Steer for a point on the line some way ahead: near the goal the remaining vector says little about direction.
         way = left + np.maximum(0.03 - remaining, 0.0)[:, None] * line
         way /= np.linalg.norm(way, axis=1, keepdims=True)
         behind = middle - positions[:, 0, [0, 2]]
         along = (behind * way).sum(axis=1, keepdims=True)
         aside = behind - along * way
         turn = np.arctan2(-way[:, 1], way[:, 0]) - angles[:, 0]
-        # Get behind the block first; then push as far as there is to go, ever more slowly, and hardly slide along it.
+        # Get behind the block first; then push the remaining way, ever more slowly, hardly sliding along it.
         touches = along < 0.5 * np.sqrt(2.0) * self.config.side + PLATE[0]
         ready = (np.linalg.norm(aside, axis=1) < 0.02 + 0.02 * touches[:, 0]) & (np.abs(turn) < 0.3)
         forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), 0.0)

@@ -128,7 +128,7 @@ class SoftShape(Task):
         length = config.bar[2]
         sides, open_ = np.array([-1.0, 1.0]), self.reach
         order = stream.choice([-1.0, 1.0], count)
-        # The deeper pinch comes first: where the goal did not show the order, nobody could tell where to begin.
+        # The deeper pinch comes first: if the goal did not show the order, the beginning would be ambiguous.
         widths = np.sort(stream.uniform(*config.width, (2, count)), axis=0) * config.bar[0]
         start = np.zeros((count, 2, 3))
         start[..., 0], start[..., 1] = sides * open_, self.standing

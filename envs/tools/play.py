@@ -62,7 +62,7 @@ class Player(EnvViewer):
         self.interactive = self.demo_recorder.interactive
         self.seed = seed
         self.demo_recorder.reset(seed)
-        self.interactive.take_over()  # hands that begin with something go on holding it, others stay open
+        self.interactive.take_over()  # hands that begin with something keep holding it, others stay open
         self.env.action_space.seed(seed)
         self.policy = self._policy(policy)
         self.manual = policy is None
@@ -261,7 +261,7 @@ def play(
             Page(player, web).run()
     finally:
         done = any(episode.steps for episode in player.demo_recorder.demonstrations.episodes)
-        if save is not None and not done:  # without a display, say: nothing is worth a file that may be there
+        if save is not None and not done:  # without a display, say: do not overwrite an existing file
             print(f"nothing was done: {save} is not written")
         elif save is not None:
             count = player.demo_recorder.demonstrations.save(save)

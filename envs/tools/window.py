@@ -33,7 +33,7 @@ class EnvViewer(Viewer):
         camera = copy.deepcopy(options.camera) or Camera.overview(lower, upper, size)
         fps = (
             1.0 / batch.config.ctrl_dt if batch.metadata["render_fps"] else 0.0
-        )  # whoever drags something does not wait for a move
+        )  # a person who drags something does not wait for a move
         super().__init__(title, size, fps, camera, sliders)
         self.renderer.style = options
         self.keys["f"] = ("what colours tell", self._color)

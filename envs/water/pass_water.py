@@ -117,7 +117,7 @@ class PassWater(Task):
         # The last move of the expert [m].
         b = world.buffers
         before = np.where(b.peek("elapsed") == 0, 0.0, b.peek("expert_memory").astype(np.float64))
-        # A cup that brakes from v on by `change` per action goes v (v + change) / (2 change) after this one.
+        # A cup that brakes from v by `change` per action moves v (v + change) / (2 change) after this one.
         fastest = 0.5 * (np.sqrt(change**2 + 8.0 * change * np.abs(left)) - change)
         wanted = np.sign(left) * np.minimum(np.minimum(fastest, np.abs(left)), config.max_step)
         move = np.clip(wanted, before - change, before + change)

@@ -64,7 +64,7 @@ class Pourer:
         x, y, angle = floor[:, 0], floor[:, 1], 2.0 * np.arctan2(floor[:, 5], floor[:, 6])
         edge = side[:, 0] - 0.5 * target.wall  # of the other cup, on this side
         top = side[:, 1] + 0.5 * (target.height + target.wall + target.skirt)
-        # About its lip it tilts away from the ground: what is taller than the other has to be lifted for that alone.
+        # About its lip it tilts away from the ground: for that alone the taller cup must be lifted.
         length = cup.rim + 0.5 * cup.wall
         high = np.maximum(top, length * np.cos(angle))
         raised = lip(cup, x, y, angle)[1] > high + 0.5 * CLEARANCE
@@ -87,7 +87,7 @@ class Pourer:
         """Return the rotation for the current action, while the rim is high enough [rad], shape (num_envs,)."""
         b, shares = world.buffers, self.shares(world)
         now = b.peek("contents")[:, FIRST].astype(np.float64)
-        before = b.peek("expert_memory").astype(np.float64)  # what was in the cup at its last action
+        before = b.peek("expert_memory").astype(np.float64)  # contents of the cup at its last action
         flow = np.where(b.peek("elapsed") == 0, 0.0, before - now)
         b.write("expert_memory", now)
         left = now - (1.0 - shares) - np.where(shares < 1.0, CLOSE, 0.0)

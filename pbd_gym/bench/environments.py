@@ -61,7 +61,7 @@ def vector(name: str, options: Options) -> Iterator[Row]:
         yield Row(name, f"bare engine, {what}", num_envs / (whole.median * share), "env-steps/s")
         yield Row(name, f"share of the bare engine, {what}", 100.0 * share, "%")
         yield Row(name, f"all but the engine per vector step, {what}", 1e6 * whole.median * (1.0 - share), "us")
-    # What a single environment takes besides the physics is what Python does, whatever the size of the batch.
+    # Besides the physics, a single environment costs only Python's own time, whatever the size of the batch.
     whole, share = _timed(name, 1, 1, options)
     yield Row(name, "overhead of Python per vector step", 1e6 * whole.median * (1.0 - share), "us", whole.spread)
 
@@ -79,7 +79,7 @@ def _timed(name: str, num_envs: int, threads: int, options: Options) -> tuple[Du
         drawn = [wp.to_torch(wp.array(actions, device=options.device)) for actions in drawn]
     step = functools.partial(_step, env, itertools.cycle(drawn))
     whole = measure(step, options.repeats)
-    if options.is_cuda:  # a step is a graph by now, which holds the engine: measured by itself
+    if options.is_cuda:  # a step is a graph by now, including the engine, which is therefore measured separately
         share = measure(functools.partial(_physics, env), options.repeats).median / whole.median
     else:
         watched, physics = Stopwatch(step), Stopwatch(env.solver.step)

@@ -86,7 +86,7 @@ def main(
     if plot_path is not None and "scaling" not in names:
         raise ValueError("a plot is of the workload scaling")
     if plot_path is not None:
-        importlib.import_module("matplotlib")  # that it is missing is said before minutes of measuring
+        importlib.import_module("matplotlib")  # report a missing package before minutes of measuring
     found: list[Row] = []
     with quiet_warp():
         for name in names:

@@ -59,7 +59,7 @@ def _learning(args: argparse.Namespace, rest: list[str]) -> None:
         given = tyro.cli(getattr(options, f"{args.command.capitalize()}Args"), args=rest, prog=prog)
     check_numbers(given)
     check_outputs(given)
-    from pbd_gym.runtime.messages import announced  # imports Warp, and what follows torch: not for --help
+    from pbd_gym.runtime.messages import announced  # imports Warp, and the next lines torch: not for --help
 
     with announced("loading torch and what else is needed ...", 1.0):
         module = importlib.import_module(f"pbd_gym.training.{args.command}")

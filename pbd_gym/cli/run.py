@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None, parser: argparse.ArgumentParser
         try:
             return _run(arguments, parser or make_parser())
         finally:
-            sys.stdout.flush()  # what is left of it, here where an error can be caught
+            sys.stdout.flush()  # flush the rest here, where an error can be caught
     except BrokenPipeError:  # the reader has seen enough, such as head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes to at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes at exit
         return CLOSED
 
 

@@ -89,7 +89,7 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
     from pbd_gym.envs.tools import demonstrations
 
     check_writable(args.minari, folder=True)
-    if args.minari is not None:  # says now if a package is missing
+    if args.minari is not None:  # reports a missing package now
         from pbd_gym.training.data.datasets import check_new
         from pbd_gym.training.human_demonstrations import to_minari
 

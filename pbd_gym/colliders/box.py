@@ -71,7 +71,7 @@ class Box(Solid):
         return replace(self, center=tuple(np.asarray(origin)), rotation=rotation, surface_velocity=velocity)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).

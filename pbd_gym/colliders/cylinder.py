@@ -35,7 +35,7 @@ class Cylinder(Segment):
         return min(self.radius, math.dist(self.start, self.end) / 2)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).

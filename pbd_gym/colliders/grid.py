@@ -60,7 +60,7 @@ def sample(vertices: np.ndarray, triangles: np.ndarray, cell: float | None, marg
     counts = np.maximum(wanted.astype(np.int64), 2)
     middle = (lower + upper) / 2
     first = -(counts - 1) * cell / 2
-    # Single precision, so round the middle of the mesh, where the numbers are small.
+    # Single precision, so relative to the middle of the mesh, where the numbers are small.
     device = find_device("cpu")
     with compiling():
         mesh = wp.Mesh(

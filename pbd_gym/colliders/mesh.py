@@ -65,7 +65,7 @@ class MeshCollider(Solid):
             object.__setattr__(self, name, value)
         self.check_surface()
 
-    # Arrays have no one truth value: a collider is equal to itself alone.
+    # Arrays have no single truth value: a collider equals only itself.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 

@@ -52,7 +52,7 @@ class Sphere(Solid):
         return replace(self, center=center, surface_velocity=self.turned_velocity(turn))
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).

@@ -165,7 +165,7 @@ def edge_edge(x: Sequence[Vec3]) -> Vec3:
     """
     u, v, r = x[1] - x[0], x[3] - x[2], x[2] - x[0]
     uu, vv, uv, ru, rv = dot(u, u), dot(v, v), dot(u, v), dot(r, u), dot(r, v)
-    # (Nearly) parallel lines are equally close anywhere, so an end will do as well.
+    # (Nearly) parallel lines are equally close anywhere, so an end is as good a choice.
     parallel, (s, t) = crossing_weights(uu * vv - uv * uv, uu * vv, [ru * vv - rv * uv, ru * uv - rv * uu])
 
     def between(s: Scalar, t: Scalar) -> Vec3:

@@ -79,7 +79,7 @@ def bending(x: Sequence[Vec3], rest: Sequence[Number]) -> Residual:
     angle = atan2(rest[0] * sine - rest[1] * cosine, rest[0] * cosine + rest[1] * sine)
     # A triangle without area has no angle. The floors keep its gradients finite.
     value = where(square3 > 1e-30, where(square2 > 1e-30, angle, 0.0), 0.0)
-    # By hand, for it is shorter than what the chain rule makes of the arc tangent.
+    # Written by hand, since it is shorter than the chain rule's result for the arc tangent.
     g2, g3 = m * (-length / maximum(square2, 1e-30)), n * (-length / maximum(square3, 1e-30))
     inv_square = 1.0 / maximum(square, 1e-30)
     g1 = -(dot(p, edge) * inv_square * g2) - dot(q, edge) * inv_square * g3

@@ -137,8 +137,8 @@ class Kind:
             index: Any = wp.int32
             numbers |= {
                 "offsets": wp.array(dtype=wp.int32),  # first member of each cluster, and the end, shape (m + 1,)
-                "mass": wp.array(dtype=scalar),  # that a particle lends the cluster [kg], one for each member
-                "part": wp.array(dtype=scalar),  # of its mass that it lends, one for each member
+                "mass": wp.array(dtype=scalar),  # mass that a particle lends the cluster [kg], one for each member
+                "part": wp.array(dtype=scalar),  # share of its mass that it lends, one for each member
             }
         else:
             index = wp.types.vector(length=self.width, dtype=wp.int32)
@@ -147,12 +147,12 @@ class Kind:
             "bounds": wp.array(dtype=wp.int32),  # first constraint of each colour, and the end, shape (colours + 1,)
             "first_color": wp.int32,  # number of its first colour among those of all kinds
             "first": wp.int32,  # index of the first multiplier of this kind
-            "first_memory": wp.int32,  # likewise of the first number that it remembers
+            "first_memory": wp.int32,  # index of the first number of its memory
             "compliance": wp.array(dtype=scalar),  # inverse stiffness, shape (m,)
             "damping_time": wp.array(dtype=scalar),  # [s], shape (m,)
             "label": wp.array(dtype=wp.int32),  # which of the scene's stiffness labels, shape (m,)
-            "share": wp.array(dtype=scalar),  # of its correction that a Jacobi iteration may take, shape (m,)
-            "kept": wp.array(dtype=scalar),  # of its weight, beside the compliance, after one sweep, shape (m,)
+            "share": wp.array(dtype=scalar),  # share of its correction that a Jacobi iteration may take, shape (m,)
+            "kept": wp.array(dtype=scalar),  # share of its weight, beside the compliance, after one sweep, shape (m,)
             **numbers,
         }
         name = "".join(part.title() for part in self.name.split("_")) + "Table"

@@ -78,7 +78,7 @@ def stretch(
     decomposition of a tetrahedron's deformation, so the same kind serves solids, cloth and ropes.
     """
     rest = size * rest_length
-    elastic = norm(before[1] - before[0]) / rest - 1.0 - memory  # what the last substep has left
+    elastic = norm(before[1] - before[0]) / rest - 1.0 - memory  # strain left by the last substep
     low, high = elastic + yield_strain, elastic - yield_strain
     beyond = where(low < 0.0, low, maximum(high, 0.0))
     flown = clamp(memory + beyond / (1.0 + inv_h * creep_time), -max_strain, max_strain)

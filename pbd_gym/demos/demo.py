@@ -98,7 +98,7 @@ class Demo(ABC, Generic[AnyOptions]):
 
     @abstractmethod
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         self.time = 0.0
         self.held = None
         self._pull = np.zeros(3)
@@ -109,7 +109,7 @@ class Demo(ABC, Generic[AnyOptions]):
 
     @abstractmethod
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
 
     def let_pass(self, seconds: float) -> None:
         """Account for the time of a step, and clear the hand's movement."""
@@ -118,7 +118,7 @@ class Demo(ABC, Generic[AnyOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         assert self.box is not None, "a demonstration has a box or a view_box of its own"
         lower, upper = self.box
         return np.array(lower), np.array(upper)
@@ -204,7 +204,7 @@ class Demo(ABC, Generic[AnyOptions]):
         return np.zeros((0, 3))
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
 
     def drag(self, particle: int, target: np.ndarray) -> None:

@@ -29,7 +29,7 @@ class PlaneDemo(Demo[AnyOptions]):
     """[m], shape (n, 2)."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.handles = np.array(self.start(), dtype=np.float64)
 

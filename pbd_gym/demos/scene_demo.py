@@ -45,7 +45,7 @@ class SceneDemo(Demo[AnyOptions]):
     """User's changes to it: pins, and numbers that are not options."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self._load(self.build())
 
@@ -92,13 +92,13 @@ class SceneDemo(Demo[AnyOptions]):
         """Return whether the kernel for another value of an option is compiled; if not, compilation has started."""
         before = getattr(self.options, name)
         if isinstance(value, float) and (before > 0.0) == (value > 0.0):
-            return True  # a number that is more or less takes no other kernel
+            return True  # a slightly different number needs no other kernel
         trial = copy.copy(self)
         try:
             trial.options = replace(self.options, **{name: value})
             solver = trial._solver(trial.build())
         except ValueError:
-            return True  # it will be refused, and at once
+            return True  # it will be refused immediately
         numbers: Any = trial.options
         wind, forces = getattr(numbers, "wind", 0.0) > 0.0, getattr(numbers, "force", 0.0) != 0.0
         return solver.ready(self.state.parameters.varied, wind=wind, forces=forces)
@@ -125,17 +125,17 @@ class SceneDemo(Demo[AnyOptions]):
         return found
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
         self.state.hold([[-1 if particle is None else particle]])
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        if np.isfinite(pull).all():  # what has diverged cannot be led anywhere
+        if np.isfinite(pull).all():  # a diverged simulation cannot be continued
             self.control.move(pull)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         return scene_frame(self.scene, self.positions(), caption=caption, **self.drawn())
 
     def drawn(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class SceneDemo(Demo[AnyOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         if self.box is not None:
             return super().view_box
         lower, upper = self.scene.positions.min(axis=0), self.scene.positions.max(axis=0)

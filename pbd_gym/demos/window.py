@@ -57,7 +57,7 @@ class DemoWindow(Viewer):
     def pull(self) -> np.ndarray:
         """Return the vector to the mouse, limited to a hand's movement in a frame [m], shape (3,)."""
         if self.grabbed is not None and self.demo.held is None:
-            self.grabbed = None  # it has begun again since, perhaps with fewer particles: a slider had to wait, say
+            self.grabbed = None  # it has restarted since, perhaps with fewer particles: a slider had to wait, say
         return super().pull()
 
     def advance(self, pull: np.ndarray) -> None:

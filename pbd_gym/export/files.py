@@ -56,7 +56,7 @@ def _write_obj(folder: Path, trajectory: Trajectory, parts: list[Part]) -> None:
     """Write a file for each moment, with a group for each part; ropes become tubes, and loose points are omitted."""
     library = _library("trimesh")
     folder.mkdir(exist_ok=True)
-    for file in folder.glob("*.obj"):  # a longer export before would go on where this one ends
+    for file in folder.glob("*.obj"):  # remains of a longer earlier export would follow this one
         if file.stem.isdecimal() and int(file.stem) >= len(trajectory):
             file.unlink()
     meshes = [part.as_mesh() for part in parts]

@@ -50,8 +50,8 @@ class _Writer:
         self.named = {node.index for node in order if uses[node.index] > 1 and node.op not in ("const", "by_precision")}
         for node in order:
             for arg in node.args:
-                # A product that all lanes share is rounded before it meets what they do not share: in some texts the
-                # two are of one type and would be fused, in others they are not.
+                # A product that all lanes share is rounded before it meets factors that they do not share: in some
+                # texts the two have one type and would be fused, in others not.
                 if node.op in _ONCE or (arg.uniform and not node.uniform):
                     self.named.add(arg.index)
         self.named -= {node.index for node in order if _is_plain(node)}

@@ -161,7 +161,7 @@ def _delaunay(points: np.ndarray) -> np.ndarray:
     around = points.mean(axis=0) + 100.0 * span * np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]])
     place = np.concatenate([points + disorder, around])
     triangles = np.zeros((2 * count + 8, 3), dtype=np.int64)
-    centre, square = np.zeros((len(triangles), 2)), np.full(len(triangles), -1.0)  # of no triangle: holds nothing
+    centre, square = np.zeros((len(triangles), 2)), np.full(len(triangles), -1.0)  # belongs to no triangle
 
     def put(slots: np.ndarray, corners: np.ndarray) -> None:
         triangles[slots] = corners

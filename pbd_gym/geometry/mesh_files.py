@@ -81,7 +81,7 @@ def read_trimesh(path: str | Path, scale: float | None = None, weld: float = 1e-
     scale, hint = _metres(scale, file)
     library = None if file.suffix.lower() in _POLYGONS else _library("trimesh")
     lines: Sequence[int] = ()
-    # Malformed files make a reader fail in any way there is.
+    # Malformed files can make a reader fail in any way.
     try:
         if library is None:
             polygons = _POLYGONS[file.suffix.lower()](file.read_bytes())

@@ -83,7 +83,7 @@ class NeighbourGrid:
             return np.zeros((0, 2), dtype=np.int64)
         ordered = self.points[self._order]
         first, last = (ends[:, len(self._ring) // 2 :] for ends in self._slices(self._cells(ordered)))
-        # Of its own column only what comes after a point, and only columns after its own: every two points meet once.
+        # In its own column only later points, and only later columns: every two points meet once.
         first[:, 0] = np.arange(1, count + 1)
         lengths = (last - first).ravel()
         # Every candidate of every point in one array: the positions in each slice, one slice after the other.

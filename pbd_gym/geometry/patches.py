@@ -135,8 +135,8 @@ def _near(x: np.ndarray, edges: np.ndarray, range_: np.ndarray) -> np.ndarray:
     beside, starts = by_owner(both_ways(edges), count)
     pairs = [np.zeros(0, dtype=np.int64)]
     rows = max(1, TABLE // max(count, 1))
-    # Pairs of some vertices with all others: which have been looked at, and one place in a list for each that is new.
-    # Both are tidied up entry by entry: most vertices have few others near them.
+    # Pairs of some vertices with all others: a mask of visited ones, and a list index for each new one. Both are
+    # cleaned up entry by entry, since most vertices have few others near them.
     known, place = np.zeros(rows * count, dtype=bool), np.zeros(rows * count, dtype=np.int32)
     for first in range(0, count, rows):
         own = np.arange(first, min(first + rows, count))

@@ -72,7 +72,7 @@ def crossings(positions: np.ndarray, triangles: np.ndarray, segments: np.ndarray
         segments: shape (m, 2), int.
     """
     ends, faces = positions[segments].astype(np.float64), positions[triangles].astype(np.float64)
-    # Only those are looked at whose spheres meet.
+    # Only pairs whose spheres meet are checked.
     (m, r), (c, s) = ((p.mean(axis=1), np.linalg.norm(p - p.mean(axis=1, keepdims=True), axis=2).max(axis=1))
                       for p in (ends, faces))  # fmt: skip
     squares = (m * m).sum(axis=1)[:, None] + (c * c).sum(axis=1) - 2.0 * m @ c.T

@@ -103,7 +103,7 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6, repai
     switch("repair", repair)
     points, faces = check_indices(vertices, triangles)
     joined = joined_vertices(points, np.unique(faces), weld)
-    # What was no triangle in the file is an error below, or repaired.
+    # Faces that were no triangles in the file are an error below, or repaired.
     distinct = (faces != np.roll(faces, -1, axis=1)).all(axis=1)
     faces = joined[faces]
     collapsed = distinct & (faces == np.roll(faces, -1, axis=1)).any(axis=1)

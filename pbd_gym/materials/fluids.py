@@ -25,7 +25,7 @@ SETTLED = {2: 1.0, 3: 1.017}
 """Sum over the neighbours of a particle in a settled fluid, as a share of that in a square or cubic lattice; by
 dimension, measured in deep tanks.
 """
-_REACH = 3  # spacings that a lattice sum goes: more than the support radius
+_REACH = 3  # range of a lattice sum in spacings: more than the support radius
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _wall_moments(dimension: int) -> np.ndarray:
     x, weights = np.polynomial.legendre.leggauss(400)
     wall = 1.0 - depth
     radius = wall + 0.5 * (x + 1.0) * depth
-    cosine = wall / radius  # of the cap of a sphere, or the arc of a circle, that the wall cuts off
+    cosine = wall / radius  # share of the cap of a sphere, or of the arc of a circle, that the wall cuts off
     if dimension == 3:
         shell = np.pi * radius**4
         parts = [2.0 / 3.0 * (1.0 - cosine**3), 2.0 / 3.0 - cosine + cosine**3 / 3.0]

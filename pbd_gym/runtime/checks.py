@@ -92,7 +92,7 @@ def finite(
     given = reals(name, value)
     if not np.isfinite(given).all():
         raise ValueError(f"{name} must be finite")
-    # As float64, for -128 has no magnitude in int8.
+    # As float64, since -128 has no magnitude in int8.
     if given.size and float(np.abs(given.astype(np.float64)).max()) > largest:
         raise ValueError(f"{name} must be finite and at most {largest:g} in magnitude")
     return broadcast(name, given.astype(dtype, copy=False), shape)

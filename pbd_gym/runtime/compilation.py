@@ -26,7 +26,7 @@ DELAY = 0.8
 _TEXT = "compiling kernels for this machine (some seconds, once; they are kept for later starts) ..."
 
 _turn = threading.RLock()
-_depth = 0  # of blocks within one another, in the thread whose turn it is
+_depth = 0  # of nested blocks, in the thread whose turn it is
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def compiling_once(*what: Any) -> Iterator[None]:
     """
     with compiling():
         start_warp()  # only then is it known where kernels are kept
-        text = re.sub(r" at 0x[0-9a-f]+", "", repr(what))  # what addresses there are differ from process to process
+        text = re.sub(r" at 0x[0-9a-f]+", "", repr(what))  # addresses differ from process to process
         name = f"pbd_gym-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
         with first_time(Path(str(wp.config.kernel_cache_dir)) / name):
             yield

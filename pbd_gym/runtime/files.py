@@ -53,7 +53,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # a rename may reach the disk before what was written
+            os.fsync(file.fileno())  # a rename may reach the disk before the contents
         os.replace(part, target)
     except BaseException:  # an interrupt leaves nothing behind either
         with contextlib.suppress(OSError):
@@ -123,7 +123,7 @@ def read_arrays(path: str | Path, kind: str) -> dict[str, np.ndarray]:
         data = Path(path).read_bytes()
     except IsADirectoryError as error:
         raise ValueError(f"{path} is not {kind}: {error}") from error
-    try:  # damaged archives make the readers of zip and npy fail in any way there is
+    try:  # damaged archives can make the readers of zip and npy fail in any way
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except Exception as error:
@@ -150,7 +150,7 @@ def check_writable(path: str | Path | None, folder: bool = False) -> None:
         if not target.is_file():  # such as /dev/stdout, which is written to directly
             return
     place = target if folder else target.parent
-    while not place.exists():  # folders that lack are made when there is something to write
+    while not place.exists():  # missing folders are created when there is something to write
         place = place.parent
     try:
         with tempfile.TemporaryFile(dir=place):
@@ -191,7 +191,7 @@ def _open_locked(path: Path) -> int | None:
         try:
             found = _lock(descriptor)
             with contextlib.suppress(OSError):
-                # Unless it was removed by whoever had it before: then there is another file by now, and another lock.
+                # Unless it was removed by its previous holder: then there is another file by now, and another lock.
                 if found and os.path.samestat(os.fstat(descriptor), path.stat()):
                     return descriptor
         except BaseException:  # an interrupt, say

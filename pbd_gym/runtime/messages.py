@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import warp as wp
 
-_loud = False  # Warp may say what it likes
+_loud = False  # Warp may print anything
 
 
 def let_warp_talk() -> None:

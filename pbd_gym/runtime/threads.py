@@ -55,7 +55,7 @@ class _Worker:
         try:
             self._done.acquire()
         except KeyboardInterrupt as error:
-            # The call goes on, and writes into arrays of its caller: wait for it all the same.
+            # The call continues, and writes into its caller's arrays, so wait for it anyway.
             interrupt = error
             self._done.acquire(timeout=_PATIENCE)
         error_of_call, self._error = self._error, None
@@ -97,7 +97,7 @@ def run_together(calls: Sequence[Callable[[], object]]) -> None:
         calls[0]()
     except BaseException as error:  # raised again when all others are done
         found = error
-    for worker in started:  # each of them, or one that nobody waits for is busy for ever
+    for worker in started:  # wait for each of them, since otherwise one stays busy forever
         found = worker.join() or found
     if found is not None:
         raise found

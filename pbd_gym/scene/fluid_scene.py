@@ -238,7 +238,7 @@ class FluidScene(BaseScene):
                 raise ValueError("volumes must be above zero")
             least, layers = LEAST_SOLID_DENSITY, 1
             shares = given / fluid.spacing**fluid.dimension
-            # A wall is thinner than what it keeps apart: its samples count for what is behind it as well.
+            # A wall is thinner than the regions it separates: its samples also represent the space behind it.
             walls = np.isin(found, [i for body in self.rigid_bodies if body.shell for i in body.indices])
             shares[walls] = np.maximum(shares[walls], boundary_volumes(fluid, self.positions[found[walls]]))
         self.fluid = replace(

@@ -128,7 +128,7 @@ def usual_spacing(mesh: TriMesh) -> float:
     for spacing in spacings[:-1]:
         try:
             sampled(mesh, spacing, 0.5 * spacing, None)
-        except ValueError:  # which the last one raises again, if it is no better
+        except ValueError:  # the last one re-raises it, if it is no better
             continue
         return spacing
     return spacings[-1]

@@ -64,7 +64,7 @@ class TetheredBody:
         if self.pattern is not None:
             return None
         found = (1.0 + self.slack) * all_ways(self.positions, self.edges, self.lengths)
-        # Rounded up: a tether is never shorter than the way.
+        # Rounded up: a tether is never shorter than the path.
         return np.nextafter(found.astype(np.float32), np.float32(np.inf))
 
     def lengths_from(self, particle: int) -> np.ndarray:

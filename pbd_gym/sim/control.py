@@ -95,7 +95,7 @@ class Control:
             ValueError: for a wrong shape, or a number that is not above 0 or is NaN. The limits are then unchanged.
         """
         model = self.model
-        with np.errstate(over="ignore"):  # what is beyond float32 is no limit
+        with np.errstate(over="ignore"):  # a limit beyond float32 is none
             given = broadcast("force_limit", reals("force_limit", force_limit), (model.num_envs,)).astype(model.dtype)
         if not (given > 0.0).all():
             raise ValueError(f"force_limit must be above 0, infinity for none, got {given[~(given > 0.0)][0]}")

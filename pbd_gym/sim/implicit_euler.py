@@ -192,7 +192,7 @@ class ImplicitEuler:
         """Return x after the share of a Newton step that lowers the objective (Armijo)."""
         trial = x.copy()
         trial[self.free] += direction.reshape(-1, 3)
-        if np.abs(direction).max(initial=0.0) < 1e3 * self.tolerance:  # there its change drowns in rounding
+        if np.abs(direction).max(initial=0.0) < 1e3 * self.tolerance:  # its change is lost in rounding there
             return trial
         before, length = self.objective(x, predicted, h), 1.0
         while self.objective(trial, predicted, h) > before + 1e-4 * length * slope and length > 1e-12:

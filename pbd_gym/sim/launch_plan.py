@@ -99,7 +99,7 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
                 yield Piece(Phase.COLLIDER_CONTACTS, now, once, -1, each)
             if options.rigid:
                 yield Piece(Phase.RIGID_SOLVE, now, once, -1, block)
-        # Otherwise a particle meets colliders, and goes on, without looking at others.
+        # Otherwise a particle meets colliders, and moves on, without checking others.
         if together:
             if windy:
                 yield Piece(Phase.WIND, now, (0, 0), -1, spread(len(model.dragged.triangles)))

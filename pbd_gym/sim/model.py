@@ -144,7 +144,7 @@ class Model:
             """[1/kg], shape (n,); inverse mass of a particle when it is released."""
             self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
             """Power of an environment's size with which a particle's mass grows, shape (n,), int32."""
-        # Copies: a scene that is changed afterwards is of no concern to this model.
+        # Copies: later changes of the scene do not affect this model.
         self.mass = scene.mass.copy()
         """[kg], shape (n,), float64; includes pinned particles."""
         self.start_positions = scene.positions.copy()
@@ -277,8 +277,8 @@ class Model:
         rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         # Jacobi: with this share of its correction for each constraint, no sum of corrections overshoots (mass
-        # splitting: each particle lends an equal part of its mass to each of its constraints). What is pinned has mass
-        # without end: an anchor of many tethers slows none of them down.
+        # splitting: each particle lends an equal part of its mass to each of its constraints). A pinned particle has
+        # infinite mass: an anchor of many tethers slows none of them down.
         if isinstance(rows, np.ndarray):
             values["share"] = 1.0 / np.where(self.scene.inv_mass > 0, valence, 1)[rows].max(axis=1, initial=1)
         else:

@@ -63,7 +63,7 @@ def fit(body: RigidBody, mass: np.ndarray, positions: np.ndarray) -> tuple[np.nd
     share = mass[body.indices] / mass[body.indices].sum()
     x = positions[:, body.indices]
     lost = ~np.isfinite(x).all(axis=(1, 2))
-    x[lost] = body.rest  # one that LAPACK does not bear would take the others with it
+    x[lost] = body.rest  # one that LAPACK rejects would take the others with it
     center = share @ x
     u, _, v = np.linalg.svd(np.einsum("k,eki,kj->eij", share, x - center[:, None], body.rest))
     proper = np.ones((len(x), 3))

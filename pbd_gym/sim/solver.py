@@ -33,7 +33,7 @@ from pbd_gym.sim.watches.bounds import far_away, farthest
 from pbd_gym.sim.watches.passages import Passages
 from pbd_gym.sim.watches.speeds import SpeedWatch
 
-# Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
+# Static shared memory of a CUDA block, 48 KiB, minus the contact search's share.
 _SHARED_BYTES = 40 * 1024
 
 ROUNDING = 0.02

@@ -90,7 +90,7 @@ class State(StateReports):
         """
         given = self._checked("velocities", values, FASTEST)
         resting = self.get_pinned()
-        if resting.any():  # with a velocity a particle of infinite mass would travel for ever
+        if resting.any():  # with a velocity a particle of infinite mass would travel forever
             held = self.held.numpy()[: self.model.num_envs]
             envs, slots = np.nonzero(held >= 0)
             resting[envs, held[envs, slots]] = False
@@ -306,7 +306,7 @@ class State(StateReports):
         if orientation is not None:
             pose[:, 3:] = check_orientation(orientation, count)
         velocity = self.get_rigid_velocities()[:, known.index].astype(np.float64)
-        velocity[~np.isfinite(velocity).all(axis=1)] = 0.0  # that of a body which has diverged, and is put back
+        velocity[~np.isfinite(velocity).all(axis=1)] = 0.0  # of a body that has diverged, and is reset
         positions = self.get_positions()
         positions[:, known.indices] = rigid_motion.placed(known, pose, self._sizes())
         self.set_positions(positions)
@@ -449,7 +449,7 @@ class State(StateReports):
         taken = check_saved(model, self.parameters, saved, rows)
         self.parameters.write(taken["parameters"])
         self._weigh()
-        if model.grip_count:  # before the velocities: letting go of a pinned particle stops it
+        if model.grip_count:  # before the velocities, since releasing a pinned particle stops it
             self._hold(taken["held"])
             grips = self.grip_positions.numpy()
             grips[: model.num_envs] = taken["grip_positions"]

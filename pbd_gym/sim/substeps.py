@@ -256,7 +256,7 @@ def _weights(scene: Scene, kind: Kind, indices: np.ndarray, values: dict[str, np
     points = scene.positions[indices]
     extent = np.linalg.norm(points - points.mean(axis=1, keepdims=True), axis=2).max(axis=1)
     extent[extent == 0.0] = 1.0  # constraints of one particle
-    # Any direction does: of a bend, say, the gradient is as long whichever way it goes.
+    # Any direction will do: a bend's gradient, say, has the same length in every direction.
     jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape)
     slopes = TracedKind(kind, values).gradients(points + extent[:, None, None] * jitter)
     return np.asarray(((slopes**2).sum(axis=2) / scene.mass[indices]).sum(axis=1))

@@ -125,9 +125,9 @@ class Pointing:
             speed = np.ones_like(along) if self.full_speed else np.clip(along, 0.0, 1.0)
             speed = speed[..., None]
             apart = goes - speed * moves
-            # Hands also rise and sink on their way. Of targets in one direction it is the one they go to fastest.
+            # Hands also rise and sink on their way. Among targets in one direction it is the one reached fastest.
             off = (apart**2 * LEVEL).sum(axis=-1) + SLOW * (1.0 - speed[..., 0]) ** 2
-            # Ways to the goals of a fold are parallel: what is held is what is near.
+            # Paths to the goals of a fold are parallel: the held point is the nearest one.
             off[..., 1 + len(self.points) :] += FAR * np.linalg.norm(self._to_points(observations[rows]), axis=-1)
             chosen = off.argmin(axis=-1)[..., None, None]
             found[rows, :, :1] = chosen[..., 0]

@@ -71,7 +71,7 @@ class MLPPolicy:
     """Meaning of its outputs if hands point; None if they are the action."""
 
     def __post_init__(self) -> None:
-        # As files have them: else a policy would be judged by other actions than those of its file.
+        # As stored in files: otherwise a policy would be judged by actions other than those of its file.
         object.__setattr__(self, "weights", tuple(_rounded(weight) for weight in self.weights))
 
     @property

@@ -117,7 +117,7 @@ def network_keywords(
         state_size: outputs of a network for pictures that is trained to predict the state, 0 for none.
     """
     policy = policy_of(space)
-    # Fused, a step of Adam is one call rather than a dozen for each layer: learning takes a seventh less time.
+    # Fused, a step of Adam is one call rather than a dozen per layer: learning takes a seventh less time.
     adam: dict[str, Any] = {"fused": True}
     if isinstance(settings, PPOSettings):
         adam |= {"eps": 1e-5, "betas": (0.9, settings.beta2)}
@@ -176,7 +176,7 @@ def make_model(
         if algorithm == "sac-her":
             longest = env.get_attr("max_episode_steps")[0] or 0
             common |= {
-                # Goals are taken from what an episode came to, so that one has to be over.
+                # Goals are taken from the outcome of an episode, so one must have finished.
                 "learning_starts": max(settings.learning_starts, env.num_envs * (longest + 1)),
                 "replay_buffer_class": HerReplayBuffer,
                 "replay_buffer_kwargs": {"n_sampled_goal": settings.sampled_goals},

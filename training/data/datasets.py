@@ -181,7 +181,7 @@ def read_dataset(path: Path) -> Any:
             spec.entry_point, spec.vector_entry_point = known.entry_point, known.vector_entry_point
             spec.additional_wrappers = ()
         dataset.storage.get_episode_metadata([0])  # opens the file, whose size tells whether it was cut short
-    except Exception as error:  # damaged files make Minari fail in any way there is
+    except Exception as error:  # damaged files can make Minari fail in any way
         raise ValueError(f"{path} is not {KIND}: {error or type(error).__name__}") from error
     return dataset
 

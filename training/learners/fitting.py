@@ -41,7 +41,7 @@ def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
     off = motion - meant[:, 2:]
     if pointing.full_speed:
         return choice + closed + (off[:, 1] ** 2).mean()
-    # How fast a hand would go that stays, nobody knows.
+    # The speed of a hand that stays is undefined.
     goes = torch.stack([meant[:, 0] > 0.0, torch.ones_like(meant[:, 0])], dim=1)
     return choice + closed + ((off * goes) ** 2).mean()
 

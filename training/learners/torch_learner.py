@@ -134,7 +134,7 @@ class TorchLearner:
             self.trainer.restore(state)
         except FileNotFoundError:
             raise
-        except Exception as error:  # torch raises anything for a file that is damaged
+        except Exception as error:  # torch may raise anything for a damaged file
             raise ValueError(f"{path} is not the state of this run: {first_line(error)}") from error
         if self.steps != steps:
             raise ValueError(f"{path} has {self.steps:,} steps, its run {steps:,}")

@@ -55,7 +55,7 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
         found = {name: np.array([float(row[name]) for row in rows]) for name in Point.__dataclass_fields__}
         if not rows or not all(np.isfinite(column).all() for column in found.values()):
             raise ValueError("it has no points, or some that are not finite")
-    except (KeyError, TypeError, ValueError) as error:  # a column or a number is not there
+    except (KeyError, TypeError, ValueError) as error:  # a column or a number is missing
         raise ValueError(f"{path} is not {KIND}: {error}") from error
     return found
 

@@ -132,7 +132,7 @@ def _weights(path: Path) -> dict[str, torch.Tensor]:
     Raises:
         ValueError: if there are none.
     """
-    try:  # damaged archives make zipfile and torch fail in any way there is
+    try:  # damaged archives can make zipfile and torch fail in any way
         with zipfile.ZipFile(path) as archive:
             found = torch.load(io.BytesIO(archive.read(WEIGHTS)), map_location="cpu", weights_only=True)
     except Exception as error:

@@ -23,7 +23,7 @@ DONE = "steps_done"
 @contextmanager
 def ended_like_control_c() -> Iterator[None]:
     """Make SIGTERM, by which clusters and sweeps end a process, raise KeyboardInterrupt like Control-C."""
-    if threading.current_thread() is not threading.main_thread():  # which alone may say what signals do
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -45,7 +45,7 @@ def interrupted(folder: Path) -> int | None:
     """Return the environment steps of the interrupted run in a folder, None if there is none."""
     try:
         steps = read_json(folder / NAME, KIND).get(DONE)
-    except (FileNotFoundError, ValueError):  # nothing that one could go on with
+    except (FileNotFoundError, ValueError):  # nothing to continue from
         return None
     return steps if isinstance(steps, int) else None
 
@@ -54,7 +54,7 @@ def finish(folder: Path, learner: Learner, monitor: Monitor) -> None:
     """Write the results of a run at its end: the agent with its score, and the curve."""
     learner.save(folder / learner.model, monitor.summary())
     write_csv(folder / CURVE, monitor.points)
-    (folder / STATE).unlink(missing_ok=True)  # of an interruption before
+    (folder / STATE).unlink(missing_ok=True)  # of an earlier interruption
 
 
 def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:

@@ -68,7 +68,7 @@ def origin(checkpoint: Path) -> tuple[Approach, int]:
     """
     path = find_folder(checkpoint) / NAME
     run = read_json(path, KIND)
-    if run.get("algorithm") == IMITATION:  # its agent is a file of arrays, which says all else itself
+    if run.get("algorithm") == IMITATION:  # its agent is a file of arrays, which contains everything else itself
         return IMITATION, whole(f"the seed in {path}", run.get("seed"), 0)
     found = read_run(path)
     return found.algorithm, found.seed

@@ -302,8 +302,7 @@ TUNED: dict[str, Tuned] = {
         imitation={"steady": True, "release": 8, "refinement": _BRIEF},
     ),
     "PBDClothFoldDiagonal-v0": Tuned(
-        # Held, a towel stays a little short of this goal for long, and hands would not learn what letting go is good
-        # for.
+        # Held, a towel stays slightly short of this goal for long, and hands would not learn the benefit of releasing.
         ppo=_letting_go(1_200_000, n_steps=50, success_at=0.8, log_std_end=-3.0),
         sac=_sac("closed", 40_000, 200),
         her=_her("closed", 200),
@@ -316,7 +315,7 @@ TUNED: dict[str, Tuned] = {
         imitation={"refinement": _BRIEF},
     ),
     "PBDClothFlatten-v0": Tuned(
-        # It goes on to learn what holds for coarse towels alone, of 16 x 16 particles more than of 24 x 24: success
+        # It continues to learn what applies only to coarse towels, of 16 x 16 particles more than of 24 x 24: success
         # with 32 x 32 is best after a third of the steps (--target-success 0.9).
         ppo=_letting_go(
             720_000, n_steps=50, starts=500, rows=24, success_at=0.95, log_std_end=-3.0, learning_rate=8e-4
@@ -333,7 +332,7 @@ TUNED: dict[str, Tuned] = {
         ppo=_suite(400_000, 40, 320, "closed", towel=(8, 16), log_std_init=-1.0, gamma=0.9),
         sac=_sac("closed", 40_000, 200, gamma=0.9),
         her=_her("closed", 200),
-        # A whole move ends where it was aimed at on the towel that it was learned on.
+        # A whole move ends at its aim on the towel on which it was learned.
         imitation={
             "env_kwargs": {"resolution": "32"},
             "demonstrations": 500,
@@ -488,7 +487,7 @@ TUNED: dict[str, Tuned] = {
         pixels=_seen(_camera(0.17, 0.85, 0.0, 0.15, x=0.1), _camera(0.17, 0.85, 0.9, 0.3, x=0.1)),
         imitation={"demonstrations": 200},
     ),
-    # As it begins, it pours well in every other episode of the next two. With more noise that is lost at first.
+    # Initially it pours well in every other episode of the next two. With more noise that is lost at first.
     "PBDPourWaterAmount-v0": Tuned(
         ppo=replace(_water(600_000, 50, (0.0, 0.4, -0.4), 1200), **_STEADY),
         imitation={"abreast": 200, "demonstrations": 1000, "corrections": 8, "refinement": _SURE},

@@ -134,7 +134,7 @@ class Pictures:
             positions: positions of the particles of one environment [m], shape (n, 3).
         """
         if self.options.camera is not None or self.world.scene.fluid is not None or not np.isfinite(positions).all():
-            return np.zeros(3)  # splashes, and what a drain has taken, are not to be followed
+            return np.zeros(3)  # splashes and drained water are not followed
         lower, upper = self.view_box()
         beyond = np.maximum(positions.max(axis=0) - upper, 0.0) + np.minimum(positions.min(axis=0) - lower, 0.0)
         return np.asarray(beyond * [1.0, 0.0, 1.0])

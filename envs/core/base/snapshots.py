@@ -77,7 +77,7 @@ class Snapshots(Copied):
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything the future depends on, one row per environment; ``np.savez`` can keep it."""
         physics = self.world.state.save()
-        for name in ("held", "grip_positions"):  # a person's hand is no part of an episode
+        for name in ("held", "grip_positions"):  # a person's hand is not part of an episode
             physics[name] = physics[name][:, : self.world.actions.grip_count]
         saved = {f"physics.{name}": value for name, value in physics.items()}
         return saved | {f"episode.{name}": value for name, value in self.world.buffers.save().items()}
@@ -117,7 +117,7 @@ class Snapshots(Copied):
         hand = self.world.scene.grip_count - self.world.actions.grip_count
         physics["held"] = np.pad(physics["held"], ((0, 0), (0, hand)), constant_values=-1)
         physics["grip_positions"] = np.pad(physics["grip_positions"], ((0, 0), (0, hand), (0, 0)))
-        self.world.state.load(physics)  # checks all of it, and is the last that may refuse
+        self.world.state.load(physics)  # checks all of it, and is the last step that may refuse
         self.world.buffers.load(episode, np.arange(self.num_envs))
         self.disturbance.restore.launch()
         self._seeded = True
@@ -138,7 +138,7 @@ class Snapshots(Copied):
         if dtype.kind == "i":
             least, most = (0, 1) if short in FLAGS else (0, 2**30) if short in COUNTS else (-(2**31), 2**31 - 1)
             return integers(name, taken, least, most).astype(dtype)
-        # NaN is what a parameter has that is not fixed but drawn.
+        # NaN marks a parameter that is drawn rather than fixed.
         drawn = np.isnan(taken) & (short == "fixed_parameters")
         values = finite(
             name, np.where(drawn, 0.0, taken), taken.shape, dtype, FARTHEST if short == "goals" else FLOAT32_MAX

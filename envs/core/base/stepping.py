@@ -67,7 +67,7 @@ class Stepper:
         NaN counts as one of -1.
         """
         write_actions(self.world.buffers["actions"], actions)
-        if not self._graphs:  # once as it is, so that every kernel is loaded, and once more to be captured
+        if not self._graphs:  # once directly, so that every kernel is loaded, and once more to be captured
             self._first_half()
             final = self._final_on_device()
             self._second_half()
@@ -107,8 +107,8 @@ class Stepper:
             if self.episodes.passing is not None:
                 self.episodes.passing.after_step(step)
         self.episodes.inspect.launch()
-        # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
-        # looks first whether there is any need; on CUDA looking would cost more than launching.
+        # NaNs are useless: show and rate the start instead. The launch visits every particle, so the CPU first checks
+        # whether it is needed; on CUDA checking would cost more than launching.
         if world.model.device.is_cuda or world.state.diverged.numpy()[: world.num_envs].any():
             self.episodes.reset_diverged.launch()
         self.score.launch()

@@ -180,7 +180,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         modes.update(randomize=randomize, horizon=horizon)
         modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
         self.config = make_config(self.config_type, overrides)
-        solver_options(self.config)  # refuses bad ones before there is any work
+        solver_options(self.config)  # refuses bad ones before any work
         self.ranges = randomization.as_ranges(modes["randomize"], self.grows)
         if modes["horizon"] is not None:
             horizon = whole("horizon", modes["horizon"], 1)

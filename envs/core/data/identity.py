@@ -74,7 +74,7 @@ class _Walk:
             yield f"{type(value).__name__} {value!r}"
         elif isinstance(value, type | types.FunctionType):
             yield f"{type(value).__name__} {value.__module__} {value.__qualname__}"
-            # The way here may be long: the same class or function is looked into once only.
+            # The same class or function is visited only once, however it is reached.
             if not any(value is each for each in self._visited):
                 self._visited.append(value)
                 yield from self._class(value) if isinstance(value, type) else self._function(value)
@@ -120,7 +120,7 @@ class _Walk:
             yield getattr(value, "__qualname__", "")
         elif hasattr(value, "__dict__"):
             yield from self._each("attributes", vars(value).items(), above)
-        elif type(value).__repr__ is not object.__repr__:  # which would tell where in memory it is
+        elif type(value).__repr__ is not object.__repr__:  # which would contain its memory address
             yield repr(value)
 
     def _class(self, value: type) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _same(first: Any, second: Any, seen: set[tuple[int, int]]) -> bool:
         return True
     if type(first) is not type(second):
         return False
-    if (id(first), id(second)) in seen:  # in a circle, or for the second time: it is being compared already
+    if (id(first), id(second)) in seen:  # in a cycle, or for the second time: it is already being compared
         return True
     seen.add((id(first), id(second)))
     if isinstance(first, np.ndarray):

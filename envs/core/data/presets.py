@@ -54,7 +54,7 @@ def _softgym_cloth(side: float, largest: float, **changes: Any) -> dict[str, Any
         "friction": 0.75,
         "damping": 1.0,
         "max_step": 0.08,
-        "reach": 0.06125,  # radius of a picker, threshold, and radius of a particle
+        "reach": 0.06125,  # radius of a hand (SoftGym's picker), threshold, and radius of a particle
         "hand_gap": 0.2,
         "hand_box": (-0.35, 0.05, -0.65, 0.35, 0.45, 0.65),
         "starts": 1000,

@@ -362,7 +362,7 @@ def sample(
     env = wp.tid()
     if chosen[env] == 0:
         return
-    # A stream of its own, with a number for each parameter whether it is used or not: goals and the other parameters do
+    # A separate stream, with a number for each parameter whether it is used or not: goals and the other parameters do
     # not depend on which parameters are drawn.
     random = wp.rand_init(seed[env], ~episode[env])
     for k in range(sampled.ranges.shape[0]):

@@ -73,7 +73,7 @@ def cached(
         array = _checked(make(), shape, dtype)
         try:
             _write(path, key, array)
-        except OSError as error:  # costs time at the next start, no more
+        except OSError as error:  # only costs time at the next start
             _LOGGER.warning("pbd_gym: start states are not kept: %s; PBD_GYM_CACHE can name another folder", error)
     return array
 
@@ -150,7 +150,7 @@ class Handler:
 
     def grasp(self, particles: np.ndarray) -> None:
         """Make the first grips hold particles, -1 for none, shape (copies, some grips), int; the others release."""
-        others = self.model.grip_count - particles.shape[1]  # a person's hand is of no concern to the task
+        others = self.model.grip_count - particles.shape[1]  # a person's hand does not concern the task
         self.state.hold(np.pad(particles, ((0, 0), (0, others)), constant_values=-1))
 
     def move(self, shift: np.ndarray, steps: int) -> None:

@@ -225,7 +225,7 @@ def conclude(
     if rules.success_at > 0.0:
         signs.at_goal[env] = wp.where(normalized >= rules.success_at, 1, 0)
     signs.at_rest[env] = wp.where(signs.rest_steps[env] >= rules.rest_needed, 1, 0)
-    if bad != 0:  # it has been put back to the start
+    if bad != 0:  # it has been reset to the start
         signs.at_goal[env] = 0
         signs.at_rest[env] = 0
     empty = empty_share(physics.held, env)
@@ -340,7 +340,7 @@ def begin(
     if chosen[env] != 0:
         elapsed[env] = 0
         episode[env] = episode[env] + 1
-        # A stream of its own, so that the goals do not depend on how many starts there are.
+        # A separate stream, so that the goals do not depend on the number of starts.
         random = random_stream(~seed[env], episode[env])
         start[env] = start_first[env] + wp.randi(random, 0, start_count[env])
         finished[env] = 0

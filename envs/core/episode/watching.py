@@ -51,7 +51,7 @@ def count_rest(
             dz = z - before[group, i, 2, lane]
             total += wp.sqrt(dx * dx + dy * dy + dz * dz)
             count += 1
-    # What is not a number is not at rest.
+    # NaN is not at rest.
     still = total <= farthest * float(count)
     rest_steps[env] = wp.where(still, wp.min(rest_steps[env] + 1, needed), 0)
 

@@ -67,7 +67,7 @@ class StartBank:
     def positions(self, world: World, held: np.ndarray) -> np.ndarray:
         """Return the positions of the particles [m], shape (starts, n, 3), float32; see :class:`Starts`."""
         config, mode = world.config, world.actions.mode
-        # What samples may be another package's, whose text the class of the task does not show.
+        # The sampler may be another package's, whose text the class of the task does not show.
         sampler = getattr(self.sample, "__func__", self.sample), type(getattr(self.sample, "__self__", None))
         what = (type(world.task), with_default_solver(config), mode if (held >= 0).any() else None, sampler)
         rng, shape = np.random.default_rng(config.starts_seed), (config.starts, world.scene.particle_count, 3)

@@ -85,7 +85,7 @@ def move_grips(
     high = scaled(hands.upper, anchor, size)
     lowest = scaled(wp.vec3(0.0, hands.floor, 0.0), anchor, size)
     for slot in range(hands.count):
-        farthest = float(0.0)  # of the hands.axes of an hands.absolute place
+        farthest = float(0.0)  # of the hands.axes of a hands.absolute place
         if hands.absolute != 0:
             for axis in range(hands.axes):
                 a = wp.clamp(actions[env, slot * hands.stride + axis], -1.0, 1.0)
@@ -108,7 +108,7 @@ def move_grips(
                 step = wp.clamp(before + hands.max_change * command, -hands.max_step, hands.max_step)
             move = wp.clamp(start + step, low[axis], high[axis]) - start
             if i_held >= 0 and axis == 1:
-                # What was grasped below the hand is not pressed into the ground.
+                # A particle grasped below the hand is not pressed into the ground.
                 move = wp.max(move, wp.min(lowest[axis] - positions[group, i_held, axis, lane], 0.0))
             motion[env, slot, axis] = move
     for first in range(hands.count):
@@ -116,13 +116,13 @@ def move_grips(
             i = held[env, first]
             j = held[env, second]
             if i >= 0 and j >= 0:
-                # What counts is what is held: a picker may have grasped it from some distance.
+                # The held particle counts, since a hand may have grasped it from some distance.
                 p = point(positions, group, i, lane)
                 q = point(positions, group, j, lane)
                 p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
                 q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
                 limit = hands.max_stretch * size * wp.length(rest[i] - rest[j])
-                # What is farther apart already need not come closer, but rounding must not let it creep outwards.
+                # Points already farther apart need not come closer, but rounding must not let them creep outwards.
                 if wp.length(p - q) > 1.001 * limit:
                     limit = wp.length(p - q)
                 p_end, q_end = limit_stretch(p + p_move, q + q_move, limit)
@@ -305,7 +305,7 @@ class Moves:
                 world, stage, numbers, at_place, carried, closed, _floor(acts.hands) + LIFT,
                 *_box(acts.hands), world.buffers["parameters"], world.anchor, commands,
             )  # fmt: skip
-            fast = 1.0e6 if not self._launches else acts.hands.max_step  # the first is at once
+            fast = 1.0e6 if not self._launches else acts.hands.max_step  # the first is immediate
             self._launches.extend([[staged, *_control_step(world, commands, 4, True, fast)]] * count)
 
     def launch(self, step: int = 0) -> None:

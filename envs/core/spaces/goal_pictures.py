@@ -119,7 +119,7 @@ class GoalPictures:
     def launch(self) -> None:
         """Draw the goals of new episodes, after the current state has been drawn."""
         self._find_new.launch()
-        # The CPU looks whether there is any need; on CUDA looking would cost more than launching.
+        # The CPU checks whether it is needed; on CUDA checking would cost more than launching.
         if self._seen is None or self._seen.any():
             self._place.launch()
             self.rasterizer.draw(self.world.state)

@@ -110,7 +110,7 @@ def look(
     The numbers depend on seed and episode alone, so nothing must be stored: a restored state looks as before.
     """
     env = wp.tid()
-    # A stream of its own, with every number sampled whether it is used or not: none depends on what else is varied.
+    # A separate stream, with every number sampled whether it is used or not: none depends on what else is varied.
     random = wp.rand_init(~seed[env], ~episode[env])
     for k in range(COLOR_COUNT):
         change = wp.vec3(wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0))

@@ -89,7 +89,7 @@ class SheetDemo(HangingSheet[AnySheet], SceneDemo[AnySheet]):
         raise NotImplementedError
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         return self.dressed(super().frame(caption))
 
     def measures(self) -> str:
@@ -117,7 +117,7 @@ class ClothDemo(SheetDemo[ClothOptions]):
     and no longer on iterations or step length. Compare with `pbd-cloth`, whose stiffness comes from the iteration
     count, and with `mass-spring`, which explodes where the time step is too long. The sheet weighs 0.25 kg/m^2, as bed
     linen does, gusts move it (:mod:`pbd_gym.kernels.motion.air_drag`), and it lies down on the ground and on itself:
-    press `c` to let go of its corners.
+    press `c` to release its corners.
 
     Choose another solver, and switch `convergence` on to see how far each number of iterations is from the converged
     result: simultaneous corrections (Jacobi) need many more iterations than successive ones (Gauss-Seidel), and
@@ -164,7 +164,7 @@ class ClothDemo(SheetDemo[ClothOptions]):
         return 1.0 / self.options.stiffness if self.options.stiffness > 0 else 0.0
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.errors: np.ndarray | None = None
         """Distances from the converged step [m], shape (7,), once they have been measured."""

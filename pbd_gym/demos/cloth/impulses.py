@@ -51,7 +51,7 @@ class ImpulseSystem(RodSystem):
         ]  # fmt: skip
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds. Particles of inverse mass 0 go on with the velocity that they have."""
+        """Advance by ``dt`` seconds. Particles of inverse mass 0 keep their velocity."""
         self.velocities = self.velocities + dt * self.gravity * (self.inv_mass[:, None] > 0)
         for _ in range(self.iterations):
             for first, second, rest in self._batches:

@@ -71,7 +71,7 @@ class MassSpring(RodSystem):
         )
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds. Particles of inverse mass 0 go on with the velocity that they have."""
+        """Advance by ``dt`` seconds. Particles of inverse mass 0 keep their velocity."""
         before = self.velocities
         free = self.inv_mass[:, None] > 0
         self.velocities = before + dt * np.where(free, self.gravity + self.inv_mass[:, None] * self.forces(), 0.0)
@@ -124,7 +124,7 @@ class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
     system: MassSpring
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self._as_it_comes = self.options == MassSpringOptions()
         """Whether all numbers are still the defaults, so that nobody's chosen step is overruled."""

@@ -173,7 +173,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         """Return the system of ``self.sheet`` with inverse masses ``self.inv_mass``."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self._load()
 
@@ -198,7 +198,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         """Advance by one frame; the held particle follows the hand."""
         if self.held is not None:
             self.system.velocities[self.held] = self._pull / (self.substeps * self.time_step)
-        with np.errstate(over="ignore", invalid="ignore"):  # an explosion is something to be seen here
+        with np.errstate(over="ignore", invalid="ignore"):  # explosions are meant to be seen here
             for _ in range(self.substeps):
                 self.system.step(self.time_step)
         self.let_pass(self.substeps * self.time_step)
@@ -213,7 +213,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         return self.system.positions.copy()
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
         self.system.inv_mass = self.inv_mass.copy()
         self.system.velocities[self.inv_mass == 0] = 0.0
@@ -234,7 +234,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         return "exploded: press r to start again" if self.exploded else super().readout()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         here = self.positions()
         hand = [] if self.held is None or self.exploded else [Picker(here[self.held], 0.1, True)]
         pinned = np.flatnonzero(self.inv_mass == 0)

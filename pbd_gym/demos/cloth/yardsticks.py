@@ -35,7 +35,7 @@ class ImplicitStep:
     compliance: float
     """[m/N], above 0."""
     free: np.ndarray
-    """Which particles are free, bool, shape (n,)."""
+    """Mask of the free particles, bool, shape (n,)."""
 
     def moved(self, x: np.ndarray, by: np.ndarray) -> np.ndarray:
         """Return x [m], shape (n, d), with its free coordinates moved by ``by`` [m], shape (f d,)."""
@@ -102,7 +102,7 @@ def newton(step: ImplicitStep, start: np.ndarray, force: np.ndarray) -> Iterates
         gradient = step.unbalanced(x)
         way = -np.linalg.solve(hessian, gradient)
         slope, before, share = float(gradient @ way), step.objective(x), 1.0
-        # A change that drowns in rounding is no reason to stop short.
+        # A change that is lost in rounding is no reason to stop short.
         slack = 1e-12 * (1.0 + abs(before))
         while step.objective(step.moved(x, share * way)) > before + 1e-4 * share * slope + slack and share > 1e-9:
             share *= 0.5
@@ -186,7 +186,7 @@ class WholeSystem(RodSystem):
         """Force with which each rod pulled in the last step [N], shape (m,)."""
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds. Particles of inverse mass 0 go on with the velocity that they have."""
+        """Advance by ``dt`` seconds. Particles of inverse mass 0 keep their velocity."""
         step = self.equations(dt)
         start = np.where(step.free[:, None], self.positions, step.target)
         iterates = METHODS[self.method](step, start, self.force)
@@ -263,7 +263,7 @@ class YardsticksDemo(SheetSystemDemo[YardstickOptions]):
         )  # fmt: skip
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.curves: list[Curve] = []
 
@@ -281,8 +281,8 @@ class YardsticksDemo(SheetSystemDemo[YardstickOptions]):
 
     def _measure(self) -> list[Curve]:
         counts = np.arange(1.0, COUNT + 1)
-        with np.errstate(all="ignore"):  # newton-raphson may go astray
+        with np.errstate(all="ignore"):  # newton-raphson may diverge
             found = {name: self.system.left_over(name, self.time_step, COUNT) for name in METHODS}
-        # What has gone astray is not a number; it is drawn as MOST.
+        # A diverged value is NaN; it is drawn as MOST.
         powers = {name: np.log10(np.clip(np.nan_to_num(left, nan=MOST), LEAST, MOST)) for name, left in found.items()}
         return [Curve(name, counts, power, PALETTE[k % len(PALETTE)]) for k, (name, power) in enumerate(powers.items())]

@@ -61,7 +61,7 @@ class DamBreakDemo(SceneDemo[DamBreakOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         return np.zeros(3), np.array([TANK[0], 0.7, TANK[1]])
 
     def measures(self) -> str:

@@ -81,7 +81,7 @@ class Neighbours:
 
     def differences(self, field: np.ndarray) -> np.ndarray:
         """Return ``u_i - u_j`` for each pair within the fluid, shape (p, 2), of a field u, shape (n, 2)."""
-        found: np.ndarray = field.take(self.first, 0) - field.take(self.second, 0)  # a fourth of what brackets take
+        found: np.ndarray = field.take(self.first, 0) - field.take(self.second, 0)  # a quarter of the time of indexing
         return found
 
     def counts(self) -> np.ndarray:

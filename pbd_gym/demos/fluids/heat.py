@@ -89,7 +89,7 @@ class HeatDemo(PlaneDemo[HeatOptions]):
     max_pull = 0.2
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.plate = heated_box(self.options.height, self.options.width)
         self.history = History("largest", "mean x 10")
@@ -120,7 +120,7 @@ class HeatDemo(PlaneDemo[HeatOptions]):
         super().step()
         if (self.handles[0] != before).any():
             self.heat(before, self.handles[0])
-        with np.errstate(all="ignore"):  # what explodes is something to be seen here
+        with np.errstate(all="ignore"):  # explosions are meant to be seen here
             for _ in range(STEPS):
                 self.plate.step(self.number)
                 if self.options.clamp == "on":
@@ -153,7 +153,7 @@ class HeatDemo(PlaneDemo[HeatOptions]):
             self.history.add(self.time, float(np.abs(temperature).max()), 10.0 * float(temperature.mean()))
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         share = np.nan_to_num(self.plate.temperature / HOT, nan=1.0)
         colors = SHADES[(255 * np.clip(share, 0.0, 1.0)).astype(np.int64)]
         low = -0.5 * self.size
@@ -169,7 +169,7 @@ class HeatDemo(PlaneDemo[HeatOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         half = 0.5 * self.size
         return np.array([-half[0], -half[1] - 0.8 * half.max(), -0.01]), np.array([*half * 1.1, 0.01])
 

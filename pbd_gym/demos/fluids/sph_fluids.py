@@ -66,7 +66,7 @@ class FluidsDemo(Demo[FluidOptions]):
     rebuilt = ("method", "width", "height")
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         options = self.options
         names = list(METHODS) if options.method == "all" else [options.method]
@@ -110,10 +110,10 @@ class FluidsDemo(Demo[FluidOptions]):
         self._measure()
 
     def _advance(self, name: str, fluid: Fluid, dt: float) -> None:
-        with np.errstate(all="ignore"):  # what explodes is something to be seen here
+        with np.errstate(all="ignore"):  # explosions are meant to be seen here
             try:
                 fluid.step(dt)
-            except ValueError:  # there are no neighbours of what is not finite, or too far away
+            except ValueError:  # particles that are not finite, or too far away, have no neighbours
                 self.failed.add(name)
         reach = 2.0 * np.abs(fluid.boundary).max()
         if not (np.abs(fluid.positions) < reach).all():  # nor is a comparison with NaN true
@@ -149,7 +149,7 @@ class FluidsDemo(Demo[FluidOptions]):
         return _raised([fluid.positions + self.places[name] for name, fluid in self.fluids.items()])
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held, self._pull = particle, np.zeros(3)
 
     def frame(self, caption: str = "") -> Frame:
@@ -180,7 +180,7 @@ class FluidsDemo(Demo[FluidOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         walls = _raised([fluid.boundary + self.places[name] for name, fluid in self.fluids.items()])
         lower, upper = walls.min(axis=0), walls.max(axis=0)
         lower[1] -= 0.5 * max(upper[1] - lower[1], upper[0] - lower[0])  # panels cover the lowest third

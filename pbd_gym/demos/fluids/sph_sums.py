@@ -48,7 +48,7 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
     rebuilt = ()
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.adapt()
 
@@ -87,7 +87,7 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
         self.handles[0, 0] = 0.4 + 0.5 * np.sin(2.0 * self.time) * np.cos(0.7 * self.time)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         lines = self.graph.axes()
         labels = self.graph.numbers(" m")
         for k, (name, curve) in enumerate(self.curves.items()):
@@ -155,7 +155,7 @@ class LineDemo(PlaneDemo[AnySampling]):
     """Function f."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.adapt()
 
@@ -194,7 +194,7 @@ class LineDemo(PlaneDemo[AnySampling]):
 
     def frame(self, caption: str = "") -> Frame:
         """Return the frame to draw: the samples coloured by value, the line, and curves."""
-        finite = self.values[np.isfinite(self.values)]  # of a function such as 1/x not all are
+        finite = self.values[np.isfinite(self.values)]  # not all are for a function such as 1/x
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
         share = np.nan_to_num(np.clip((self.values - low) / max(high - low, 1e-12), 0.0, 1.0))
         colors = np.concatenate([np.tile(HANDLE, (2, 1)), np.round(ramp(np.floor(16 * share) / 16))])

@@ -72,7 +72,7 @@ class BarycentricDemo(PlaneDemo[BarycentricOptions]):
         self.handles[3] = [0.1 + 0.75 * np.sin(1.1 * self.time), -0.1 + 0.45 * np.sin(1.7 * self.time)]
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         middle = (np.arange(CELLS) + 0.5) / CELLS * 2 * HALF - HALF
         cells = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
         weights = barycentric(self.handles[:3], cells)

@@ -44,7 +44,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
     rebuilt = ("count", "seed")
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         rng = np.random.default_rng(self.options.seed)
         self.points = rng.uniform(-1.0, 1.0, (self.options.count, 3))
@@ -69,7 +69,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         points = self.points + dt * self.velocity
         if self.held is not None:
             points[self.held] = np.clip(self.points[self.held] + self._pull, -1.0, 1.0)
-        # A particle that would leave is mirrored at the wall, and so is its way.
+        # A particle that would leave is mirrored at the wall, as is its velocity.
         outside = np.abs(points) > 1.0
         self.points = np.where(outside, np.clip(2.0 * np.sign(points) - points, -1.0, 1.0), points)
         self.velocity = np.where(outside, -self.velocity, self.velocity)
@@ -94,7 +94,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         return self.points.copy()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         colors = np.tile(OTHERS, (len(self.points), 1))
         colors[self.candidates] = CANDIDATES
         colors[self.neighbours] = NEIGHBOURS

@@ -187,7 +187,7 @@ class FieldDemo(PlaneDemo[FieldOptions]):
         self.handles[1] = [1.2 * np.cos(0.9 * self.time + 0.6), 0.95 * np.sin(1.7 * self.time + 1.1)]
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         middle = (np.arange(CELLS) + 0.5) / CELLS * 2 * HALF - HALF
         distance = self.distance(np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2))
         colors = ramp(0.5 - distance / (2 * HALF))

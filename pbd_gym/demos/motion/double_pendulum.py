@@ -101,7 +101,7 @@ class DoublePendulumDemo(SceneDemo[PendulumOptions]):
             self.control.set_forces([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [self.options.force, 0.0, 0.0]])
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.trace: deque[np.ndarray] = deque(maxlen=TRACE)
         self.history = History("total", "kinetic", "potential")

@@ -179,7 +179,7 @@ class FountainDemo(Demo[FountainOptions]):
     rebuilt = ()
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         options = self.options
         self.places = self._ring()
@@ -229,7 +229,7 @@ class FountainDemo(Demo[FountainOptions]):
         return self.places.copy()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         age = np.floor(SHADES * self.particles.ages / self.particles.lifetimes) / SHADES
         colors = np.round(YOUNG + age[:, None] * (OLD - YOUNG)).astype(np.int64)
         return Frame(
@@ -324,7 +324,7 @@ class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
     max_pull = 0.6
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         options, rng = self.options, np.random.default_rng(self.options.seed)
         self.bodies = RotatingBodies(

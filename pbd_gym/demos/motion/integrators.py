@@ -48,7 +48,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
     flat = True
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         options = self.options
         super().reset()
         self.steps = 0
@@ -63,7 +63,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
         h = self.options.time_step
         frame = round(self.time * self.fps) + 1
         count = int(frame / self.fps / h + 1e-9) - self.steps
-        with np.errstate(over="ignore", invalid="ignore"):  # what flies apart is something to be seen here
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is meant to be seen here
             for _ in range(count):
                 self.states = {name: METHODS[name](self.system, *state, h) for name, state in self.states.items()}
         self.steps += count
@@ -94,7 +94,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
         return _hooks() + ROD * np.stack([np.sin(x), -np.cos(x), np.zeros_like(x)], axis=1)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         masses, hooks = self.mass_positions(), _hooks()
         spring = self.options.system == "spring"
         links = [_coil(*ends) if spring else np.array(ends) for ends in zip(hooks, masses, strict=True)]
@@ -117,7 +117,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         reach = self.rest_length + self.options.start if self.options.system == "spring" else ROD
         top, bottom = 2.0, reach + BOB
         # Panels cover the lowest third.
@@ -205,7 +205,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
     rebuilt = ()
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.adapt()
 
@@ -269,7 +269,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
             self.adapt()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         now = min(self.time, self.options.flight)
         times = np.linspace(0.0, now, 100)
         lines = [(raised(self.exact(times)), DARK), (raised(np.array([[0.0, 0.0], self.handles[0]])), (140, 150, 170))]
@@ -330,7 +330,7 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
     max_pull = 0.5
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         options = self.options
         self.names = list(INTEGRATORS) if options.integrator == "all" else [options.integrator]
         super().reset()
@@ -369,7 +369,7 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
         super().step()
         count = int(self.time / h + 1e-9) - self.steps
         self.steps += count
-        with np.errstate(all="ignore"):  # what flies apart is something to be seen here
+        with np.errstate(all="ignore"):  # divergence is meant to be seen here
             for k, name in enumerate(self.names):
                 if k == self.held:
                     self.velocities[k] = pull * self.fps
@@ -395,7 +395,7 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
             self.throw()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         colors = [PALETTE[list(INTEGRATORS).index(name)] for name in self.names]
         lines = [(coil(place), color) for place, color in zip(self.handles, colors, strict=True)]
         names = [

@@ -233,7 +233,7 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
     max_pull = 0.6
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         options = self.options
         super().reset()
         angles = np.pi * np.random.default_rng(options.seed).random(COUNT)
@@ -276,7 +276,7 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
         pull, before = self._pull[:2], self.handles.copy()
         super().step()
         steps = max(1, round(1.0 / self.fps / self.options.time_step))
-        with np.errstate(all="ignore"):  # what explodes is something to be seen here
+        with np.errstate(all="ignore"):  # explosions are meant to be seen here
             for k, box in enumerate(self.boxes):
                 for n in range(steps):
                     if k == self.held:
@@ -298,7 +298,7 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
             self.turn()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         outlines = []
         for k, box in enumerate(self.boxes):
             corners = box.position + box.arms()

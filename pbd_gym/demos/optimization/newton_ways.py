@@ -58,7 +58,7 @@ class IterationDemo(PlaneDemo[AnyIteration]):
     graph: Graph
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         self.graph = self.make_graph()
         super().reset()
         self._iterate()
@@ -101,7 +101,7 @@ class IterationDemo(PlaneDemo[AnyIteration]):
         return min(self.time / PACE, float(self.options.steps))
 
     def _iterate(self) -> None:
-        with np.errstate(all="ignore"):  # what is lost is something to be seen here
+        with np.errstate(all="ignore"):  # divergence is meant to be seen here
             self.iterate()
 
     @abstractmethod

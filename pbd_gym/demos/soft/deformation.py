@@ -70,7 +70,7 @@ class DeformationDemo(PlaneDemo[DeformationOptions]):
         self.handles = REST @ (turn @ np.diag([1.0 + stretch, 1.0 - 0.5 * stretch])).T
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         f = self.gradient
         around = np.linspace(0.0, 2.0 * np.pi, 73)
         circle = np.stack([np.cos(around), np.sin(around)], axis=1)

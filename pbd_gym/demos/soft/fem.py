@@ -229,7 +229,7 @@ class FEMDemo(Demo[FEMOptions]):
     rebuilt = ("width", "height")
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.history = History(*MATERIALS)
         self._load()
@@ -292,7 +292,7 @@ class FEMDemo(Demo[FEMOptions]):
         return np.pad(np.concatenate(positions), ((0, 0), (0, 1)))
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
         for body in self.bodies:
             body.free[:] = True
@@ -306,7 +306,7 @@ class FEMDemo(Demo[FEMOptions]):
             self.crush()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         here = self.positions()
         steps = self.count * np.arange(len(self.bodies))
         labels = [(np.array([x, 0.25, 0.0]), name) for x, name in zip(self.offsets, MATERIALS, strict=True)]
@@ -327,7 +327,7 @@ class FEMDemo(Demo[FEMOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         reach = 1.6 * SPACING * (self.options.width + 1)
         return np.array([-reach, -1.4 * reach, -0.1]), np.array([reach, 0.6 * reach, 0.1])
 

@@ -78,7 +78,7 @@ class MaterialsDemo(SceneDemo[MaterialsOptions]):
         return scene
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.history = History(*MATERIALS)
         self.history.add(0.0, *self.sag())

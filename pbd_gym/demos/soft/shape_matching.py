@@ -74,7 +74,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         return scene
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.random = np.random.default_rng(0)
         self._scrambled = False
@@ -134,7 +134,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         if self.options.gravity == 0.0:
             return np.array([-1.2, -1.7, -0.2]), np.array([1.2, 0.7, 0.2])
         return np.array([-0.6, 0.0, -0.6]), np.array([0.6, 1.1, 0.6])
@@ -215,6 +215,6 @@ class RegionDemo(SceneDemo[RegionOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         lower, upper = super().view_box
         return lower - np.array([0.0, 0.3 * np.ptp(self.scene.positions[:, 0]), 0.0]), upper

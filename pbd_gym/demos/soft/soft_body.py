@@ -129,7 +129,7 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
         return scene
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.random = np.random.default_rng(0)
         self._kicks = [(1.2, self.kick_up), (2.4, self.pull_to_origin)]

@@ -132,7 +132,7 @@ def _binary_rows(element: _Element, data: bytes, start: int, order: str) -> tupl
     if element.count == 0 or not element.properties:
         return {p.name: [] for p in element.properties}, start
     short = ValueError(f"it is cut short within its {element.count} of {element.name}")
-    # Most files have lists of one length throughout; others are gone through row by row.
+    # Most files have lists of one length throughout; others are read row by row.
     sizes, at = {}, start
     for p in element.properties:
         item, count = np.dtype(order + p.item), np.dtype(order + (p.count or "u1"))

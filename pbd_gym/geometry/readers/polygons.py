@@ -98,7 +98,7 @@ def _ears(vertices: np.ndarray, corners: list[int]) -> list[tuple[int, int, int]
     size = float(np.abs(points).max())
     area = 0.5 * float(np.linalg.norm(normal))
     if area <= _THIN * size * size:
-        # No side to look from: what is left is told as a triangle without area.
+        # No side to look from: the rest is reported as a triangle without area.
         return [(ring[0], ring[k], ring[k + 1]) for k in range(1, len(ring) - 1)]
     across = int(np.argmax(np.abs(normal)))
     u, v = [k for k in range(3) if k != across]

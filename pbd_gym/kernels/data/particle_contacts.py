@@ -119,25 +119,29 @@ def lists_type(vec: Any) -> Any:
         near: wp.array3d[wp.int32]
         """candidates. On one thread, for each environment, members and beside each the number of sixteen others, times
         2^16, and a bit for each that it may touch, shape (groups, lanes, 2 room). In blocks, a list for each member, a
-        column of shape (groups, capacity, k)"""
+        column of shape (groups, capacity, k)
+        """
         touching: wp.array3d[wp.int32]
-        """on one thread scratch: first and second members of the pairs of one environment that touch, shape
-        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)"""
+        """touching pairs. On one thread scratch: first and second members of the pairs of one environment, shape
+        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)
+        """
         counts: wp.array3d[wp.int32]
-        """on one thread, length of the list of each environment, -1 on overflow, shape (groups, lanes, 1). In blocks,
-        lengths of the lists in ``near`` and ``touching``, -1 on overflow, shape (groups, 2, k)
+        """list lengths. On one thread, length of the list of each environment, -1 on overflow, shape (groups, lanes,
+        1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 on overflow, shape (groups, 2, k)
         """
         valence: wp.array2d[vec]
-        """in blocks, contacts of each member; where there are rigid bodies then those of its body, else 1; where
-        there are surfaces then its second corrections; shape (groups, k to 5 k)"""
+        """contact counts in blocks: contacts of each member; with rigid bodies then those of its body, otherwise 1;
+        with surfaces then its second corrections; shape (groups, k to 5 k)
+        """
         anchors: wp.array3d[vec]
         """reference positions for the candidate lists, in the sizes of the scene [m], shape (groups, k, 3)"""
         patches: wp.array3d[vec]
         """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
         (groups, 1, 4) where there are none"""
         rows: wp.array2d[scalar]
-        """on one thread scratch: :data:`NUMBERS` of each member of an environment, and a gap of 16, shape (groups,
-        lanes (16 k + 16))"""
+        """scratch on one thread: :data:`NUMBERS` of each member of an environment, and a gap of 16, shape (groups,
+        lanes (16 k + 16))
+        """
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
@@ -150,7 +154,7 @@ def lists_type(vec: Any) -> Any:
         piercings: wp.array1d[wp.int32]
         """edges that go through a triangle, shape (slots,)"""
         stale: wp.array1d[wp.int32]
-        """in blocks, whether lists must be rebuilt, shape (groups,)"""
+        """whether lists must be rebuilt in blocks, shape (groups,)"""
         overflow: wp.array1d[wp.int32]
         """largest number of contacts beyond the capacity that one member had in this control step, shape (slots,)"""
 

@@ -21,8 +21,8 @@ _DEFINED = f"#define PBD_CPU_BLOCKS {int(hasattr(wp.config, 'enable_cpu_blocks')
 
 MODULE_OPTIONS: dict[str, Any] = {
     "extra_build_options": wp.ModuleBuildOptions(
-        # By its whole path: with a folder to search, Clang would not share a precompiled header of Warp's, which takes
-        # longer than most kernels, with modules that have no options. NVRTC finds what a header includes only so.
+        # Included by its full path: with a search folder, Clang would not share Warp's precompiled header, which takes
+        # longer than most kernels, with modules that have no options. NVRTC finds nested includes only this way.
         extra_cpu_preamble=f'{_DEFINED}#include "{FOLDER.as_posix()}/pbd.h"\n',
         extra_cuda_include_dirs=[FOLDER],
         extra_cuda_preamble=f'{_DEFINED}#include "pbd.h"\n',

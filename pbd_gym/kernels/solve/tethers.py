@@ -121,7 +121,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
     @no_type_check
     def measure(model: data, state: state_, group: int, thread: int, thread_count: int):
         lengthen(model, state, group, thread, thread_count)
-        barrier()  # what has been measured is then taken for done
+        barrier()  # the measured lengths then count as up to date
         if thread == 0:
             settle(model, state, group)
 

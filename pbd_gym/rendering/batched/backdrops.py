@@ -121,7 +121,7 @@ def draw_backdrop(
     view = row % seen.cameras.shape[0]
     own = env % seen.palette.shape[0]
     planes = shapes.planes.shape[0]
-    # All threads compare with what there was before, then the first one notes what there is now.
+    # All threads compare with the previous state, then the first one stores the current one.
     changed = compare(shapes, seen, backdrop, row, env, False)
     barrier()
     if not changed:
@@ -258,7 +258,7 @@ def cast(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
         for column in range(tile.width):
             scratch.cover[tile.picture, row, column] = 0.0
     barrier()
-    # The first level plane, in the axes of the camera; the way down to it, for each metre of height.
+    # The first level plane, in the axes of the camera; the vector down to it, for each metre of height.
     normal = wp.vec3(0.0, 0.0, 0.0)
     level = float(-1.0)
     slant = float(1.0)

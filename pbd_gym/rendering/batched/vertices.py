@@ -1,4 +1,4 @@
-"""Per-picture work from particles to edge functions, before any pixel."""
+"""Vertex and edge work of a picture: from particles to edge functions, once before any pixel."""
 
 from typing import no_type_check
 

@@ -253,7 +253,7 @@ def drawable(frame: Frame) -> Frame:
     return replace(frame, **changed) if changed else frame
 
 
-_JUMP = 0.5  # what moves farther than that between two frames [m] was put there
+_JUMP = 0.5  # an object that moves farther than this between two frames [m] was teleported
 
 
 def between(before: Frame, after: Frame, share: float) -> Frame:

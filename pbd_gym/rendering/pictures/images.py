@@ -18,7 +18,7 @@ from pbd_gym.runtime.extras import load_optional
 if TYPE_CHECKING:
     import pygame
 
-_BITS = 6  # of each channel: colours that differ by less have one place
+_BITS = 6  # step of each channel: colours that differ by less share one place
 _DITHER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) >> 2) - 2
 """Pattern added to pixels by their place, so that skies show no colour bands: Bayer's matrix over one step of colour.
 It is the same in every picture, so that still areas stay still in a film.
@@ -225,7 +225,7 @@ def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) ->
                 )
             writer.write_frame(image)
     except BaseException:
-        if writer is not None:  # half a film is of no use
+        if writer is not None:  # half a film is useless
             writer.close()
             Path(path).unlink(missing_ok=True)
         raise

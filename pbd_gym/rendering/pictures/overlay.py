@@ -172,7 +172,7 @@ def _font(height: int) -> Any:
 
     if not pygame.font.get_init():
         pygame.font.init()
-    # The font is made anew each time: one that is kept dies when anyone quits pygame.
+    # The font is recreated each time: a cached one dies when anyone quits pygame.
     return pygame.font.Font(None, height)
 
 

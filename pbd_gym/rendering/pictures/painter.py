@@ -62,7 +62,7 @@ class Buffers:
         return array
 
 
-_drawing = threading.Lock()  # the buffers are those of one picture
+_drawing = threading.Lock()  # the buffers serve one picture
 
 
 def paint(

@@ -42,7 +42,7 @@ class Window:
     def __init__(self) -> None:
         self._pictures: dict[object, Any] = {}
         self._events: dict[object, list[Any]] = {}
-        self._pressed: dict[int, object] = {}  # over whose picture each button was pressed that is down
+        self._pressed: dict[int, object] = {}  # client over whose picture each pressed button went down
         self._owns_display = False
         self._open = False
         self._total = (0, 0)
@@ -298,7 +298,7 @@ def default_camera(frame: Frame, size: Size) -> Camera:
         ground = offset / normal[1] if normal[1] > 0.9 else np.inf
         if lower[1] - 1.5 * extent < ground < lower[1]:
             lower[1] = ground
-    # What hardly has a size, such as one lone particle, still gets a picture with room around it.
+    # An object with hardly any size, such as a lone particle, still gets a picture with room around it.
     slack = np.maximum(0.1 - (upper - lower), 0.0) / 2
     lower, upper = lower - slack, upper + slack
     return Camera.overview(lower, upper, size)

@@ -16,7 +16,7 @@ from pbd_gym.scene.scene import Scene
 
 STRETCH, SPEED = 5.0, 1.0
 """Ends of the scales of stretch [%] and speed [m/s]."""
-_TOUCH = 1.3  # of the distance that contacts keep: what is nearer touches
+_TOUCH = 1.3  # share of the contact distance within which particles touch
 
 
 def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None, **fields: Any) -> Frame:
@@ -32,7 +32,7 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
     """
     colliders = _placed(scene, poses)
     places = positions.astype(np.float64)
-    if scene.fluid is not None and scene.fluid.depot is not None:  # what is not there is not drawn
+    if scene.fluid is not None and scene.fluid.depot is not None:  # inactive particles are not drawn
         places[(positions == scene.fluid.depot.astype(positions.dtype)).all(axis=1)] = np.nan
     found: dict[str, Any] = {
         "positions": places,

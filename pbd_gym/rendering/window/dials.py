@@ -203,7 +203,7 @@ class SliderPanel:
                     if widget.get_rect(to_real_position=True).collidepoint(event.pos) and not self._pressed:
                         self._menu.select_widget(widget)
             ends = event.type == pygame.MOUSEBUTTONUP
-            # What is dragged in the picture may be dragged over the panel, and is let go of there.
+            # Something dragged in the picture may be dragged over the panel, and released there.
             begun = ends or (event.type == pygame.MOUSEMOTION and any(event.buttons))
             if not (self._held or (over and not begun)):
                 others.append(event)

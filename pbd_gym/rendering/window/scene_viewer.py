@@ -110,7 +110,7 @@ def view_box(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = points.min(axis=0), points.max(axis=0)
     extent = max(float((upper - lower).max()), scene.contact_radius, 1e-3)
     for ground in (c for c in scene.colliders if isinstance(c, Plane) and c.normal[1] > 0.9):
-        if lower[1] - 2.0 * extent < ground.offset < lower[1]:  # what falls comes to rest there
+        if lower[1] - 2.0 * extent < ground.offset < lower[1]:  # falling objects come to rest there
             lower[1] = ground.offset
     return lower - 0.1 * extent, upper + 0.1 * extent
 

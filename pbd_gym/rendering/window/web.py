@@ -157,7 +157,7 @@ class Page:
         self._server.on_client_connect(lambda client: client.camera.on_update(self._see))
         self._deeds = {text: deed for key, (text, deed) in viewer.keys.items() if text and key not in _ONLY_WINDOW}
         self._gui.add_button_group("", list(self._deeds)).on_click(self._press)
-        viewer.help = True  # which takes the hint at a key out of the read-outs
+        viewer.help = True  # removes the hint at a key from the read-outs
 
     def run(self) -> None:
         """Serve until interrupted by Ctrl-C. Time stands still while nobody is connected."""
@@ -212,13 +212,13 @@ class Page:
         slider.on_update(lambda event: self._slid(event, dial.name))
         return slider
 
-    # Callbacks run in other threads, so that they only leave word.
+    # Callbacks run in other threads, so they only leave messages.
 
     def _press(self, event: Any) -> None:
         self._events.put(self._deeds[event.target.value])
 
     def _slid(self, event: Any, name: str) -> None:
-        if event.client_id is not None:  # not what the page itself has set
+        if event.client_id is not None:  # not for values set by the page itself
             dial, value = self._dials[name], self._dials[name].value_at(float(event.target.value))
             self._events.put(lambda: self.viewer.turn(dial, value))
 

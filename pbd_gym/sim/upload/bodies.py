@@ -39,7 +39,7 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         np.concatenate([body.rest, *(one.point[None] - body.center for one in ones)])
         for body, ones in zip(bodies, shared, strict=True)
     ]
-    # What is shared has the weight of the body already, for those that pull at it.
+    # Shared particles already have the weight of the body, for constraints that pull at them.
     mass = [
         np.append(scene.mass[body.indices], np.full(len(ones), NOTHING * body.mass))
         for body, ones in zip(bodies, shared, strict=True)
@@ -92,7 +92,7 @@ def tetrahedra(scene: BaseScene, kinds: Iterable[Any]) -> tuple[np.ndarray, np.n
             rows += batch.indices
     tets, all_volumes = np.concatenate(rows), np.concatenate(volumes)
     first = np.unique(np.sort(tets, axis=1), axis=0, return_index=True)[1]
-    first = first[all_volumes[first] > 0.0]  # nothing asks points that keep their shape for one
+    first = first[all_volumes[first] > 0.0]  # points that keep their shape need none
     return tets[first], all_volumes[first]
 
 

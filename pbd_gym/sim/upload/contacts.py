@@ -73,7 +73,7 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
         found, starts = by_owner(row, count)
         arrays |= {name: found.ravel(), f"{name}_start": starts}
     owner, leverage = _owners(scene, members[order])
-    # Beyond so many members, kernels compare owners.
+    # Above this many members, kernels compare owners.
     apart = [kin, _of_two_bodies(owner)] if count <= SCANNED else [kin]
     found, starts = by_owner(np.stack([owner, np.arange(count)], axis=1)[owner >= 0], len(scene.rigid_bodies))
     arrays |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}

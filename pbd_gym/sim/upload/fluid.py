@@ -20,8 +20,8 @@ from pbd_gym.sim.upload.arrays import fill
 _q = (np.arange(20000) + 0.5) / 20000
 _bump = 64.0 * (1.0 - _q) ** 3 * _q**3
 _pull = np.where(_q > 0.5, _bump, 2.0 * _bump - 1.0)
-# What a surface costs per squared density of particles, for a largest force of 1 and a support radius of 1, by
-# dimension: see :func:`cohesion`.
+# Surface energy per squared density of particles, for a largest force of 1 and a support radius of 1, by dimension: see
+# :func:`cohesion`.
 _COST = {2: float((_pull * _q**3).mean()) / 3.0, 3: np.pi / 8.0 * float((_pull * _q**4).mean())}
 
 
@@ -113,7 +113,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         vorticity=material.vorticity,
         thinning=2.0 * material.viscosity / (material.density * smoothing.spread),
         cohesion=cohesion(fluid),
-        # Walls are looked at from farther off than a particle can come to them.
+        # Walls are considered from farther off than a particle can come to them.
         farthest=fluid.spacing,
         reach=smoothing.support + 0.5 * fluid.spacing,
         mass=fluid.particle_mass,

@@ -27,7 +27,7 @@ class Bodies:
     extent: np.ndarray
     """Largest radius of its patches [m], 0 for balls."""
     disc: np.ndarray
-    """Their mean radius [m]."""
+    """Mean radius of its patches [m]."""
     kind: np.ndarray
     """:data:`ROPE`, :data:`SHEET` or :data:`SOLID`."""
     rigid: np.ndarray

@@ -43,7 +43,7 @@ def far_away(model: Any) -> float:
     reach = float(np.linalg.norm(places, axis=1).max(initial=0.0))
     for collider in scene.colliders:
         size = extent(collider)
-        # Planes, and shapes that nothing is known of, go on for ever.
+        # Planes, and unknown shapes, are unbounded.
         known = size if size < FARTHEST else 0.0
         reach = max(reach, float(np.linalg.norm(collider.origin)) + known)
     far = ROOM + TIMES * reach

@@ -177,7 +177,7 @@ class SpeedWatch:
         may = (excess > 1.0) & (gaps < self._reach + speeds * ctrl_dt)[a, b]
         worst = (0.0, 0.0)
         for one, other in zip(a[may].tolist(), b[may].tolist(), strict=True):
-            # Particles of what comes that may get into the box of the other within a step.
+            # Particles of the moving body that may get into the box of the other within a step.
             part = parts[other]
             rush = v[part] - mean[one]
             ways = np.linalg.norm(rush, axis=1)
@@ -186,7 +186,7 @@ class SpeedWatch:
             nearer = (rush * (0.5 * (low[one] + high[one]) - x[part])).sum(axis=1) > 0.0
             meets = nearer & (beyond < self._reach[one, other])
             if meets.any():
-                # On average: a light particle that is flung aside for a moment is no body that comes through.
+                # On average: a light particle that is flung aside for a moment is not a body coming through.
                 speed = float(ways[meets].mean())
                 way = rush[meets].mean(axis=0)
                 spring = self._spring(one, other, x[part], way / max(float(np.linalg.norm(way)), 1e-30))
