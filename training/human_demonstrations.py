@@ -32,7 +32,7 @@ def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
             kept.append(_converted(episode))
         turned |= any(name != demonstrations.PIN for _, name, _ in episode.turns)
     if not kept:
-        raise ValueError("in every episode a hand, a pin or a slider did what no action does: nothing to write")
+        raise ValueError("every episode used a hand, a pin or a slider, which no action can do: nothing to write")
     kwargs = {name: value for name, value in recorded.env_kwargs.items() if name != "max_episode_steps"}
     write_dataset(path, kept, recorded.env_id, kwargs, "person", "recorded with pbd-gym play")
     return len(kept)

@@ -115,7 +115,7 @@ def _check(args: ImitateArgs) -> None:
     if args.full_speed and not args.point:
         raise ValueError("full_speed is for agents that point")
     if (args.canonical or args.near) and args.refinement.images:
-        raise ValueError("an agent that sees what hands are near to learns from no other images")
+        raise ValueError("an agent that sees the nearness of hands learns from no other images")
     if args.point and args.refinement.images:
         raise ValueError("an agent that points learns from no images: they would be images of moves, not of choices")
 
@@ -147,7 +147,7 @@ def _start(args: ImitateArgs, env_id: str) -> MLPPolicy | None:
     asked = (env_id, args.point, args.canonical or args.near, args.hidden, args.activation)
     for name, one, other in zip(("id", "point", "canonical or near", "hidden", "activation"), has, asked, strict=True):
         if one != other:
-            raise ValueError(f"a clone goes on as it is: {args.start} has {name} {one}, and you ask for {other}")
+            raise ValueError(f"a clone continues unchanged: {args.start} has {name} {one}, and you ask for {other}")
     return policy
 
 

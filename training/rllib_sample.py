@@ -92,9 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     parser.add_argument("env_id", nargs="?", default="PBDRope-v0")
     parser.add_argument("--iterations", type=int, default=40)
     parser.add_argument("--env-runners", type=int, default=1, help="processes that sample; 0: the learner's own")
-    parser.add_argument("--num-envs", type=int, default=64, help="environments in the batch of each")
+    parser.add_argument("--num-envs", type=int, default=64, help="environments in each one's batch")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--address", help="of a Ray cluster; without one it is started here")
+    parser.add_argument("--address", help="address of a Ray cluster; without it one is started here")
     parser.add_argument("--out", type=Path, help="folder for the checkpoint and returns.json; runs/ID-rllib by default")
     args = parser.parse_args(arguments)
 

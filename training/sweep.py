@@ -157,7 +157,7 @@ def check_settings(run: Run, args: SweepArgs) -> None:
     changed = [name for name in wanted if name in before and before[name] != wanted[name]]
     if changed:
         raise ValueError(
-            f"{file.parent} is a finished run of other settings ({', '.join(changed)}): give the same "
+            f"{file.parent} is a finished run with different settings ({', '.join(changed)}): give the same "
             f"--{words_of(run, args)[0]}, take another --out, or remove the folder for it to be trained again"
         )
 
@@ -218,7 +218,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
 
 def _let_save(processes: Iterable[subprocess.Popen[bytes]]) -> None:
     """Wait until interrupted runs have saved their state, :data:`PATIENCE` at most."""
-    print("waiting for the runs to keep what they have come to ...", flush=True)
+    print("waiting for the runs to save their state ...", flush=True)
     end = time.monotonic() + PATIENCE
     for process in processes:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -71,8 +71,8 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
     steps = None if args.resume else interruption.interrupted(args.folder)
     if steps is not None:
         raise ValueError(
-            f"the run in {args.folder} was interrupted after {steps:,} steps: go on with --resume, take another --out, "
-            "or remove the folder"
+            f"the run in {args.folder} was interrupted after {steps:,} steps: continue with --resume, take "
+            "another --out, or remove the folder"
         )
     if args.library == "torch" and args.algorithm != "ppo":
         raise ValueError(f"--library torch is for PPO: {args.algorithm} is Stable-Baselines3's, --library sb3")
@@ -138,7 +138,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     }
     if args.resume:
         if ranks.count > 1:
-            raise ValueError("a run of several processes cannot be gone on with: only the agent is kept")
+            raise ValueError("a run of several processes cannot be resumed: only the agent is saved")
         monitor.points = interruption.take_up(out, learner, run)
     else:
         write_run(out, run)

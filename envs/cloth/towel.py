@@ -70,7 +70,7 @@ class ClothTaskConfig(PickerConfig):
         counts = grid_counts(self.size, self.resolution or 32, self.rows, self.columns)
         if self.resolution not in (None, max(counts)) and (self.rows or self.columns):
             raise ValueError(
-                "a towel takes resolution, or else rows and columns, got"
+                "a towel takes resolution, or rows and columns, got"
                 f" resolution={self.resolution}, rows={self.rows} and columns={self.columns}"
             )
         for name, count in zip(("rows", "columns", "resolution"), (*counts, max(counts)), strict=True):

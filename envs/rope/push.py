@@ -57,7 +57,7 @@ class RopePushConfig(RopeTaskConfig):
         super().__post_init__()
         check_numbers(self, positive=("max_turn", "plate_width", "distance"))
         if self.distance[0] > self.distance[1]:
-            raise ValueError(f"distance must be the least and the most, got {self.distance}")
+            raise ValueError(f"distance must be the smallest and the largest, got {self.distance}")
 
 
 class RopePush(Task):

@@ -51,7 +51,7 @@ class SoftLiftConfig(SoftTaskConfig):
         super().__post_init__()
         check_numbers(self, positive=("radius", "resolution", "lift", "reach"))
         if self.lift[0] > self.lift[1]:
-            raise ValueError(f"lift must be the least and the most, got {self.lift}")
+            raise ValueError(f"lift must be the smallest and the largest, got {self.lift}")
 
 
 class SoftLift(Task):

@@ -53,7 +53,7 @@ class SoftPushConfig(SoftTaskConfig):
         if len(self.cells) != 3 or any(count % 2 for count in self.cells):
             raise ValueError(f"cells must be three even numbers, so that a particle is in the middle, got {self.cells}")
         if self.distance[0] > self.distance[1]:
-            raise ValueError(f"distance must be the least and the most, got {self.distance}")
+            raise ValueError(f"distance must be the smallest and the largest, got {self.distance}")
 
 
 class SoftPush(Task):

@@ -59,7 +59,7 @@ class SoftShapeConfig(SoftTaskConfig):
         super().__post_init__()
         check_numbers(self, positive=("bar", "cells", "creep_rate", "width"))
         if self.width[0] > self.width[1] or self.width[1] > 1.0:
-            raise ValueError(f"width must be the least and the most, up to 1, got {self.width}")
+            raise ValueError(f"width must be the smallest and the largest, up to 1, got {self.width}")
 
 
 class SoftShape(Task):

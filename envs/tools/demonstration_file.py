@@ -197,6 +197,6 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
         raise ValueError("seeds must not be negative, nor particles below -1")
     if turns:
         if turned.min() < 0 or turned.max() >= episodes:
-            raise ValueError("a dial is turned in an episode that is not there")
+            raise ValueError("a dial is turned in an episode that does not exist")
         if (arrays["turn_steps"] < -1).any() or (arrays["turn_steps"] > lengths[turned]).any():
-            raise ValueError("a dial is turned in a step that is not there")
+            raise ValueError("a dial is turned in a step that does not exist")

@@ -58,7 +58,7 @@ class WaterTaskConfig(ManipulationConfig):
         super().__post_init__()
         check_numbers(self, positive=("particles", "amount", "spacing", "sweeps", "wall"))
         if not self.amount[0] <= self.amount[1] <= 1.0:
-            raise ValueError(f"amount must be the least and the most share, up to 1, got {self.amount}")
+            raise ValueError(f"amount must be the smallest and the largest share, up to 1, got {self.amount}")
         if self.wall < self.spacing:
             raise ValueError(
                 f"the walls of cups must be at least a spacing of {self.spacing:g} m thick, got {self.wall:g} m"

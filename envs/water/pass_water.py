@@ -47,7 +47,7 @@ class PassWaterConfig(WaterTaskConfig):
         if not self.way[0] <= 0.0 < self.goal <= self.way[1]:
             raise ValueError(f"the way must hold 0 and the goal of {self.goal:g} m, got {self.way}")
         if not 1.0 <= self.freeboard[0] <= self.freeboard[1]:
-            raise ValueError(f"freeboard must be the least and the most, from 1, got {self.freeboard}")
+            raise ValueError(f"freeboard must be the smallest and the largest, from 1, got {self.freeboard}")
 
 
 class PassWater(Task):

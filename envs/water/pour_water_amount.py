@@ -33,7 +33,7 @@ class PourWaterAmountConfig(PouringConfig):
         super().__post_init__()
         check_numbers(self, positive=("share",))
         if not self.share[0] <= self.share[1] <= 1.0:
-            raise ValueError(f"share must be the least and the most, up to 1, got {self.share}")
+            raise ValueError(f"share must be the smallest and the largest, up to 1, got {self.share}")
 
 
 class PourWaterAmount(TwoCups):

@@ -136,7 +136,7 @@ class PouringConfig(WaterTaskConfig):
         for name in ("gap", "taller"):
             low, high = getattr(self, name)
             if low > high:
-                raise ValueError(f"{name} must be the least and the most, got {getattr(self, name)}")
+                raise ValueError(f"{name} must be the smallest and the largest, got {getattr(self, name)}")
 
 
 class TwoCups(Task):

@@ -36,9 +36,9 @@ def declare(commands: Any) -> None:
         default="expert",
         help="expert (default), random, trained, pixels, plan, or a file: model.npz, model.zip",
     )
-    protocol.add_argument("--name", help="what the result calls it (default: the policy, or its algorithm or file)")
+    protocol.add_argument("--name", help="name in the result (default: the policy, or its algorithm or file)")
     protocol.add_argument(
-        "--seed", type=natural, help="of a random policy or a planner, or that an agent was trained with"
+        "--seed", type=natural, help="seed of a random policy or a planner, or of an agent's training"
     )
     protocol.add_argument("--out", type=Path, metavar="FILE", help="write the result here (.json)")
     protocol.add_argument("--trust", action="store_true", help=TRUST)
@@ -61,7 +61,7 @@ def _learning(args: argparse.Namespace, rest: list[str]) -> None:
     check_outputs(given)
     from pbd_gym.runtime.messages import announced  # imports Warp, and the next lines torch: not for --help
 
-    with announced("loading torch and what else is needed ...", 1.0):
+    with announced("loading torch and other packages ...", 1.0):
         module = importlib.import_module(f"pbd_gym.training.{args.command}")
     module.main(given)
 

@@ -94,7 +94,7 @@ def make_parser(
         epilog="An id may be one of another package: MODULE:ID imports the module that registers it.",
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"pbd-gym {pbd_gym.__version__}")
-    parser.add_argument("--verbose", action="store_true", help="show what Warp says, too")
+    parser.add_argument("--verbose", action="store_true", help="show Warp's messages, too")
     parser.add_argument(
         "--import", dest="imports", action="append", default=[], metavar="MODULE",
         help="import a module first, such as one that registers the environment of a checkpoint",

@@ -155,7 +155,7 @@ class Expression:
         try:
             self._tree = ast.parse(text.strip().replace("^", "**"), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ValueError(f"{text!r} is no expression in x and y") from error
+            raise ValueError(f"{text!r} is not an expression in x and y") from error
         self(np.zeros(1), np.zeros(1))  # names what is not allowed
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     if name == "all":
         together = argparse.ArgumentParser(prog="pbd-gym demo all", description="A picture of every demonstration.")
         together.add_argument("--out", type=Path, metavar="FILE", required=True, help="a .png")
-        together.add_argument("--theme", choices=tuple(THEMES), help="only those of a theme")
+        together.add_argument("--theme", choices=tuple(THEMES), help="show only the demonstrations of a theme")
         wanted = together.parse_args(arguments[1:])
         with compiling():
             overview(wanted.out, wanted.theme)
@@ -159,15 +159,13 @@ def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="FILE",
-        help="write a .gif, the end as a .png, or into a folder a .png of every frame; needs no display",
+        help="write a .gif, a .png of the end, or a folder with a .png of every frame; needs no display",
     )
-    picture.add_argument(
-        "--seconds", type=float, default=4.0, metavar="X", help="length of what is written (default 4)"
-    )
+    picture.add_argument("--seconds", type=float, default=4.0, metavar="X", help="duration of the film (default 4)")
     picture.add_argument(
         "--web", type=int, nargs="?", const=PORT, metavar="PORT", help=f"show it in a browser instead (port {PORT})"
     )
-    picture.add_argument("--size", type=int, metavar="N", help="width and height [pixels] (default 800, of files 480)")
+    picture.add_argument("--size", type=int, metavar="N", help="width and height [pixels] (default 800, for files 480)")
     picture.add_argument(
         "--moments", type=int, default=1, metavar="N", help="pictures in a .png, side by side (default 1)"
     )

@@ -142,7 +142,7 @@ def _turned(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
                     line.append(other)
                 elif turn[other] != wanted:
                     raise CellError(
-                        f"the surface has one side only, as a Moebius strip has: triangles {face} and {other} cannot "
+                        f"the surface has only one side, like a Moebius strip: triangles {face} and {other} cannot "
                         "turn alike",
                         face,
                         other,

@@ -47,7 +47,7 @@ class Coloring:
 
     def __post_init__(self) -> None:
         if np.ndim(self.values) != 1 or not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
-            raise ValueError(f"colouring {self.title!r} needs one number a particle and low < high")
+            raise ValueError(f"colouring {self.title!r} needs one number per particle and low < high")
 
     def colors(self) -> np.ndarray:
         """Return red, green and blue of each particle, 0 to 255, shape (n, 3);

@@ -347,7 +347,7 @@ class BaseScene:
     def _check_new_members(self, found: np.ndarray) -> None:
         known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])
         if len(np.unique(known)) != len(known):
-            raise ValueError("a particle can be named for particle contacts once only")
+            raise ValueError("a particle can be passed to particle contacts only once")
 
     def pin(self, indices: ArrayLike) -> None:
         """Fix particles in space permanently, at rest.

@@ -228,7 +228,7 @@ class FluidScene(BaseScene):
         found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
         known = np.concatenate([fluid.indices, fluid.boundary, found])
         if len(np.unique(known)) != len(known):
-            raise ValueError("a particle of the fluid, or one named before, cannot be a boundary of it")
+            raise ValueError("a particle of the fluid, or one passed before, cannot be a boundary of it")
         if volumes is None:
             least, layers = LEAST_DENSITY, 2  # sheets and ropes fold
             shares = boundary_volumes(fluid, self.positions[found])

@@ -184,7 +184,7 @@ def check_clear(fluid: Fluid, positions: np.ndarray, collider: Solid) -> None:
     for what, places in (("particles of the fluid", fluid.there(positions)), ("places of nozzles", sites)):
         stuck = int((~clear_of(places, [collider], 0.0)).sum())
         if stuck:
-            raise ValueError(f"{stuck} of {len(places)} {what} would be in the collider: add the collider before")
+            raise ValueError(f"{stuck} of {len(places)} {what} would be in the collider: add the collider first")
 
 
 def check_nozzle(fluid: Fluid, sites: np.ndarray, positions: np.ndarray) -> None:

@@ -164,7 +164,7 @@ class Scene(RigidScene):
         """
         bare = np.flatnonzero(sheet.areas <= 0.0)
         if len(bare):
-            raise ValueError(f"{len(bare)} particles of the sheet stand for no area; the first is number {bare[0]}")
+            raise ValueError(f"{len(bare)} particles of the sheet represent no area; the first is number {bare[0]}")
         material = _made_of(material, ClothMaterial, Fabric)
         stretch, shear, bend = material.sheet_compliances(sheet, switch("wrinkles", wrinkles))
         particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
@@ -526,7 +526,9 @@ class Scene(RigidScene):
             piece = groups(self.particle_count, pairs)
             loose = pairs[~np.isin(piece[pairs[:, 0]], piece[fixed])]
             if len(loose):
-                raise ValueError(f"no anchor holds the edge {tuple(loose[0].tolist())}: no way along edges leads there")
+                raise ValueError(
+                    f"no anchor holds the edge {tuple(loose[0].tolist())}: no path along edges leads there"
+                )
         found, ways = attachments(self.particle_count, pairs, lengths, fixed)
         if len(found):
             self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)

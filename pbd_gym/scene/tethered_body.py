@@ -40,7 +40,7 @@ class TetheredBody:
         if pieces > 1:
             raise ValueError(
                 f"the cloth is cut: it falls into {pieces} pieces that no edge joins, and no tether reaches from one "
-                f"to another; add them as bodies of their own"
+                f"to another; add them as separate bodies"
             )
         if self.pattern is None and self.count > MOST_PARTICLES:
             raise ValueError(

@@ -165,7 +165,7 @@ class Solver:
         if wrenches and not instance("model", model, Model).collider_count:
             raise ValueError("wrenches=True needs a collider: the scene of the model has none")
         if chebyshev > 0.0 and instance("model", model, Model).has_rigid:
-            raise ValueError("chebyshev must be 0 with rigid bodies: their particles are no unknowns by themselves")
+            raise ValueError("chebyshev must be 0 with rigid bodies: their particles are not independent unknowns")
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
@@ -324,7 +324,7 @@ class Solver:
             a force limit and the solver does not sum ``grip_forces``.
         """
         if len(self.model.scene.colliders) != self.model.collider_count:
-            raise ValueError("the scene has got other colliders since its Model was made: add them before Model(scene)")
+            raise ValueError("the scene's colliders changed after its Model was made: add them before Model(scene)")
         asked = control.has_forces, control.has_wind, control.has_force_limit
         key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, *asked)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
@@ -380,7 +380,7 @@ class Solver:
         if state.model is not model or control.model is not model:
             raise ValueError("state and control must be of the solver's own model")
         if control.has_force_limit and not self.options.grip_forces and model.grip_count:
-            raise ValueError("force_limit of hands needs Solver(grip_forces=True), which sums what pulls at them")
+            raise ValueError("force_limit of hands needs Solver(grip_forces=True), which sums the forces at them")
         number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
         if not self._given:
             self.substeps = needed_substeps(model.scene, ctrl_dt)

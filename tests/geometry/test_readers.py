@@ -104,7 +104,7 @@ def test_a_comb_and_a_spiral(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("a.obj", "# an\nv 0 0\nf 1 2 3\n", "line 2: a vertex has 3 numbers, got 2"),
-        ("a.obj", "v 0 0 0,5\n", "line 1: '0,5' is no number"),
+        ("a.obj", "v 0 0 0,5\n", "line 1: '0,5' is not a number"),
         ("a.obj", SQUARE + "f 1 2 nan\n", "line 5: 'nan' is no corner"),
         ("a.obj", SQUARE + "f 1 2 0\n", "line 5: a face names vertex 0"),
         ("a.obj", SQUARE + "\nf 1 2 9\n", "line 6: a face names vertex 9, but the file has 4"),
@@ -384,7 +384,7 @@ def test_parts_with_doubled_nodes_hang_together(tmp_path: Path) -> None:
             "MeshVersionFormatted 2\nDimension 3\nVertices\n4\n0 0 0 0\n1 0\n",
             "line 3: it is cut short: 4 vertices",
         ),
-        ("a.mesh", "MeshVersionFormatted 2\nDimension 3\nVertices 1\n0 x 0 0\n", "line 4: 'x' is no number"),
+        ("a.mesh", "MeshVersionFormatted 2\nDimension 3\nVertices 1\n0 x 0 0\n", "line 4: 'x' is not a number"),
         ("a.node", "4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n", "a.ele, line 2: a cell names vertex 9"),
         ("a.node", "4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n", "a.node, it is cut short: 4 lines are announced, 3 follow"),
         ("a.node", "1 2 0 0\n1 0 0\n", "a.node, line 1: vertices have 3 coordinates, got 2"),

@@ -53,7 +53,7 @@ class Ranks:
         first = mine.clone()
         dist.broadcast(first, 0)
         if not torch.equal(mine, first):
-            raise RuntimeError(f"process {self.rank} has other weights than process 0")
+            raise RuntimeError(f"process {self.rank} has different weights from process 0")
 
 
 @contextmanager

@@ -136,7 +136,7 @@ class SB3Learner:
             ValueError: for a run that predicts the state.
         """
         if self._predictors:
-            raise ValueError("a run that predicts the state cannot be gone on with: the predictor is not kept")
+            raise ValueError("a run that predicts the state cannot be resumed: the predictor is not saved")
         self.sb3.set_parameters(str(folder / self.model), device="cpu")  # reads weights and numbers alone
         self.sb3.num_timesteps, self._goes_on = steps, True
         # The environment hashes seeds of more than 32 bits: no run begins with them, and none is kept for evaluation.

@@ -69,7 +69,7 @@ def _check_members(value: dict[str, Any], schema: dict[str, Any], root: dict[str
     known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
     for name, member in value.items():
         if name not in known and others is False:
-            raise ValueError(f"{where} has {name!r}, which nothing is known of")
+            raise ValueError(f"{where} has {name!r}, which the schema does not define")
         part = known.get(name, others if isinstance(others, dict) else {})
         check(member, part, root, f"{where}[{name!r}]" if where != "it" else repr(name))
 

@@ -138,7 +138,7 @@ def _weights(path: Path) -> dict[str, torch.Tensor]:
     except Exception as error:
         raise ValueError(f"{path} is not {KIND}: {first_line(error)}") from error
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
-        raise ValueError(f"{path} is not {KIND}: {WEIGHTS} holds something else than tensors")
+        raise ValueError(f"{path} is not {KIND}: {WEIGHTS} holds something other than tensors")
     return dict(found)
 
 

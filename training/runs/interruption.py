@@ -74,9 +74,9 @@ def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
     try:
         before = read_json(folder / NAME, KIND)
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no run in {folder} to go on with") from None
+        raise FileNotFoundError(f"there is no run in {folder} to resume") from None
     if DONE not in before:
-        raise ValueError(f"the run in {folder} was not interrupted: there is nothing to go on with")
+        raise ValueError(f"the run in {folder} was not interrupted: there is nothing to resume")
     told = read_as_written(run)
     changed = sorted(name for name in told if told[name] != before.get(name))
     if "settings" in changed:  # says which

@@ -143,7 +143,7 @@ def canonical_images(batch: Any, turned: bool = True) -> Canonical:
     of_observations, of_actions = stacked_maps(batch) if turned else map(stacked, sizes)
     columns = shown_columns(batch)
     if not columns.offsets:
-        raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")
+        raise ValueError(f"{batch.spec.id} shows no goals, which determine the canonical image")
     offsets = columns.offsets.values()
     terms = [(columns.remembered + offset, -1, HALVED**k) for k, offset in enumerate(offsets)]
     if len(columns.hands) > 1:

@@ -62,7 +62,7 @@ def _places(particles: np.ndarray, symmetry: Symmetry, rest: np.ndarray) -> np.n
     images = rest[symmetry.particles[particles]]
     places = np.linalg.norm(images[:, None] - rest[particles], axis=2).argmin(axis=1)
     if len(set(places.tolist())) < len(particles):
-        raise ValueError("the particles that are shown have no others to stand for in the image")
+        raise ValueError("the shown particles have no counterparts in the image")
     return places
 
 
@@ -127,7 +127,7 @@ def action_map(batch: Any, symmetry: Symmetry) -> RowMap:
     """
     actions, columns, stride = batch.actions, _Columns(), batch.actions.stride
     if batch.action_mode not in ("drag", "picker", "pick_place", "paddle") or actions.hands.axes != 3:
-        raise ValueError(f"only pickers and paddles can be mirrored, not action_mode={batch.action_mode!r}")
+        raise ValueError(f"only hands and paddles can be mirrored, not action_mode={batch.action_mode!r}")
     box = np.array([actions.hands.lower, actions.hands.upper])
     if batch.action_mode == "pick_place" and not np.allclose(np.sort(box @ symmetry.axes.T, axis=0), box):
         raise ValueError(f"places are shares of a box, and that from {box[0]} to {box[1]} changes")

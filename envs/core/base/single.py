@@ -29,7 +29,7 @@ class TaskEnv(Copied, gym.Env[Any, np.ndarray]):
         if kwargs.get("output", "numpy") != "numpy":
             raise ValueError("a single environment has NumPy output only; gym.make_vec takes output='torch'")
         if "autoreset_mode" in kwargs:
-            raise ValueError("a single environment is reset by who uses it; gym.make_vec takes autoreset_mode")
+            raise ValueError("a single environment is reset by its user; gym.make_vec takes autoreset_mode")
         if not hasattr(type(self), "vector_type"):
             raise TypeError(f"{type(self).__name__} has no vector_type: it is no environment of a task")
         self.batch = self.vector_type(1, None, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)

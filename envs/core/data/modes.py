@@ -91,5 +91,5 @@ def check_obs_mode(obs_mode: ObsMode, offered: tuple[ObsMode, ...], pixels: Any)
     if obs_mode not in offered:
         raise ValueError(f"obs_mode must be one of {offered}, got {obs_mode!r}")
     if pixels is not None and obs_mode not in PIXEL_MODES:
-        raise ValueError(f"pixels are of use with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
+        raise ValueError(f"pixels apply with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
     return obs_mode

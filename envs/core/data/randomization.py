@@ -180,7 +180,7 @@ class Randomization:
                 there = ", ".join((*known, *DISTURBANCES))
                 raise ValueError(f"there is no parameter {name!r} to randomize; there are {there}")
             if name in without_effect:
-                raise ValueError(f"randomize: {name} would change nothing in this task, {without_effect[name]}")
+                raise ValueError(f"randomize: {name} would have no effect in this task,  {without_effect[name]}")
             if name == "ground_height" and not ground:
                 raise ValueError("ground_height cannot differ in a task whose object lies on the ground at the start")
             given = as_range(name, given)

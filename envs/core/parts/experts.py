@@ -111,7 +111,7 @@ def expert_of(batch: Any, env_id: str = "") -> Callable[[], np.ndarray]:
     expert: Expert | None = batch.task.expert
     if expert is None:
         name = env_id or (batch.spec.id if batch.spec else type(batch).__name__)
-        raise ValueError(f"{name} has no scripted expert; another policy has to act")
+        raise ValueError(f"{name} has no scripted expert; choose another policy")
     return functools.partial(expert, batch.world)
 
 

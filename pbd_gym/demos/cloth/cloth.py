@@ -66,13 +66,13 @@ FRICTION = 0.4
 class ClothOptions(SheetOptions):
     """Numbers of an XPBD cloth."""
 
-    mass: float = option(0.01, "of each particle [kg]", low=1e-3, high=1e3)
-    time_step: float = option(0.0025, "of the solver [s]", low=1e-4, high=0.04)
+    mass: float = option(0.01, "mass of each particle [kg]", low=1e-3, high=1e3)
+    time_step: float = option(0.0025, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
-    stiffness: float = option(10000.0, "of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
-    method: str = option("gauss-seidel", "what a sweep is", choices=("gauss-seidel", "symmetric", "jacobi"))
-    chebyshev: float = option(0.0, "by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
-    convergence: str = switch(False, "whether a curve shows what iterations leave over")
+    stiffness: float = option(10000.0, "stiffness of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
+    method: str = option("gauss-seidel", "type of sweep", choices=("gauss-seidel", "symmetric", "jacobi"))
+    chebyshev: float = option(0.0, "chebyshev by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
+    convergence: str = switch(False, "whether a curve shows the remaining error of the iterations")
     wind: float = option(2.5, "speed of gusts towards the eye [m/s]; 0 for no air", low=0.0, high=30.0, step=0.5)
     surface: str = switch(True, "whether there is ground, and the cloth lies on it and on itself")
 
@@ -193,7 +193,7 @@ class ClothDemo(SheetDemo[ClothOptions]):
 class PBDClothOptions(SheetOptions):
     """Numbers of a PBD cloth."""
 
-    time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.005, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
 
 

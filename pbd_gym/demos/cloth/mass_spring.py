@@ -98,9 +98,9 @@ class MassSpring(RodSystem):
 class MassSpringOptions(SheetOptions):
     """Numbers of a mass-spring cloth."""
 
-    time_step: float = option(0.002, "of the integration [s]", low=1e-4, high=0.04)
-    stiffness: float = option(1000.0, "of every spring [N/m]", low=0.0, high=1e9)
-    damping: float = option(0.3, "of every spring [N s/m]", low=0.0, high=1e3, step=0.05)
+    time_step: float = option(0.002, "time step of the integration [s]", low=1e-4, high=0.04)
+    stiffness: float = option(1000.0, "stiffness of every spring [N/m]", low=0.0, high=1e9)
+    damping: float = option(0.3, "damping of every spring [N s/m]", low=0.0, high=1e3, step=0.05)
     method: str = option("symplectic", "Euler method", choices=("symplectic", "explicit"))
 
 

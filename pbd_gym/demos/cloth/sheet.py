@@ -29,7 +29,7 @@ class SheetOptions(Options):
     width: int = option(40, "particles along the width", low=2, high=200)
     height: int = option(30, "particles along the height", low=2, high=200)
     fixed: int = option(2, "particles that are fixed: 1, the upper 2 or all 4 corners", choices=(1, 2, 4))
-    mass: float = option(0.05, "of each particle [kg]", low=1e-3, high=1e3)
+    mass: float = option(0.05, "mass of each particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     look: str = option("cloth", "cloth, or its particles and constraints with axes", choices=("cloth", "net"))
 

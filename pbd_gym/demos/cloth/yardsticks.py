@@ -229,10 +229,10 @@ class YardstickOptions(SheetOptions):
 
     width: int = option(8, "particles along the width", low=2, high=14)
     height: int = option(6, "particles along the height", low=2, high=14)
-    time_step: float = option(0.02, "of a step [s]", low=1e-3, high=0.04)
-    stiffness: float = option(1000.0, "of every rod [N/m]", low=1.0, high=1e7)
-    method: str = option("newton", "how a step is solved", choices=tuple(METHODS))
-    iterations: int = option(5, "of a step", low=1, high=20)
+    time_step: float = option(0.02, "time step [s]", low=1e-3, high=0.04)
+    stiffness: float = option(1000.0, "stiffness of every rod [N/m]", low=1.0, high=1e7)
+    method: str = option("newton", "method of solving a step", choices=tuple(METHODS))
+    iterations: int = option(5, "iterations of a step", low=1, high=20)
 
 
 class YardsticksDemo(SheetSystemDemo[YardstickOptions]):

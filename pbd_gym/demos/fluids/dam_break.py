@@ -24,10 +24,10 @@ class DamBreakOptions(Options):
 
     length: int = option(10, "particles along the column", low=1, high=20)
     height: int = option(14, "particles up the column", low=1, high=40)
-    viscosity: float = option(1e-3, "of the fluid [Pa s]: water 0.001, honey 10", low=0.0, high=1e4)
-    sweeps: int = option(4, "over the density constraints per step", low=1, high=50)
-    clamp: float = option(0.0, "least density constraint; below 0 water pulls together", low=-1.0, high=0.0, step=0.05)
-    time_step: float = option(0.005, "of the solver [s]", low=5e-4, high=0.04)
+    viscosity: float = option(1e-3, "viscosity of the fluid [Pa s]: water 0.001, honey 10", low=0.0, high=1e4)
+    sweeps: int = option(4, "sweeps over the density constraints per step", low=1, high=50)
+    clamp: float = option(0.0, "smallest density constraint; below 0 water contracts", low=-1.0, high=0.0, step=0.05)
+    time_step: float = option(0.005, "time step of the solver [s]", low=5e-4, high=0.04)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
 
 

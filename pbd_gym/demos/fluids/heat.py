@@ -30,7 +30,7 @@ class HeatOptions(Options):
     width: int = option(160, "cells across", low=4, high=1024, step=16)
     height: int = option(120, "cells up", low=4, high=768, step=16)
     diffusivity: float = option(20.0, "D [cells^2/s]", low=0.0, high=200.0, step=5.0)
-    time_step: float = option(0.005, "of a step [s]", low=1e-4, high=0.1)
+    time_step: float = option(0.005, "time step [s]", low=1e-4, high=0.1)
     clamp: str = switch(False, "whether temperatures are cut to their range, as in the original")
 
 

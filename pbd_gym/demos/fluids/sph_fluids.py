@@ -30,18 +30,18 @@ FAST = 3.0
 class FluidOptions(Options):
     """Numbers that the fluids share."""
 
-    method: str = option("all", "which of them", choices=("all", *METHODS))
+    method: str = option("all", "method to show", choices=("all", *METHODS))
     width: int = option(18, "particles along the block", low=2, high=80)
     height: int = option(14, "particles up the block", low=2, high=60)
-    time_step: float = option(0.002, "of the solvers [s]", low=1e-4, high=0.02)
+    time_step: float = option(0.002, "time step of the solvers [s]", low=1e-4, high=0.02)
     viscosity: float = option(0.05, "share of velocity differences lost per step", low=0.0, high=1.0, step=0.05)
     stiffness: float = option(35000.0, "k of WCSPH [N/m]", low=0.0, high=1e7)
     exponent: float = option(7.0, "gamma of WCSPH", low=1.0, high=10.0, step=1.0)
-    error: float = option(0.1, "mean compression that is left [%]", low=0.0, high=10.0)
-    divergence_error: float = option(0.5, "the same of the second solve of DFSPH [%]", low=0.0, high=10.0)
-    iterations: int = option(100, "at most, per solve", low=1, high=1000)
+    error: float = option(0.1, "mean remaining compression [%]", low=0.0, high=10.0)
+    divergence_error: float = option(0.5, "mean remaining compression of DFSPH's second solve [%]", low=0.0, high=10.0)
+    iterations: int = option(100, "largest number of iterations per solve", low=1, high=1000)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    quirks: str = option("mended", "mended, or as in the original programs", choices=("mended", "original"))
+    quirks: str = option("mended", "corrected (mended), or as in the original programs", choices=("mended", "original"))
 
 
 class FluidsDemo(Demo[FluidOptions]):

@@ -26,9 +26,9 @@ PLOTTED = 401
 class KernelOptions(Options):
     """Choice of kernel."""
 
-    kernel: str = option("cubic spline", "which of them", choices=tuple(PROFILES))
-    support: float = option(0.2, "radius from which on it is zero [m]", low=0.01, high=1.0)
-    dimensions: int = option(1, "of the space that it is normalised in", low=1, high=3)
+    kernel: str = option("cubic spline", "kernel to show", choices=tuple(PROFILES))
+    support: float = option(0.2, "radius beyond which it is zero [m]", low=0.01, high=1.0)
+    dimensions: int = option(1, "dimensions of the space that it is normalised in", low=1, high=3)
 
 
 class KernelsDemo(PlaneDemo[KernelOptions]):
@@ -128,7 +128,7 @@ class SamplingOptions(Options):
 
     support: float = option(0.1, "radius of the kernel [m]", low=0.05, high=0.5, step=0.01)
     irregular: str = switch(False, "whether samples are moved at random")
-    seed: int = option(0, "of the random moves", low=0, high=10**6)
+    seed: int = option(0, "seed of the random moves", low=0, high=10**6)
 
 
 AnySampling = TypeVar("AnySampling", bound=SamplingOptions)
@@ -256,7 +256,7 @@ class GradientOptions(SamplingOptions):
         "x^2+y^2/4-1", "f(x, y), with + - * / ^ and sin cos tan exp log sqrt abs pi e",
         choices=("x^2+y^2/4-1", "(x+y)/2", "sin(5*x)*cos(3*y)", "exp(-x*y)"), check=Expression,
     )  # fmt: skip
-    component: str = option("x", "which part of the gradient is drawn", choices=("x", "y"))
+    component: str = option("x", "component of the gradient to draw", choices=("x", "y"))
     correction: str = switch(False, "whether the kernel's gradient is corrected")
 
 

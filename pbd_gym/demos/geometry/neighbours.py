@@ -23,9 +23,9 @@ class NeighbourOptions(Options):
     """Numbers of the search."""
 
     count: int = option(600, "particles", low=2, high=5000, step=100)
-    radius: float = option(0.25, "of the search [m]", low=0.02, high=2.0)
-    speed: float = option(0.3, "of the particles [m/s]", low=0.0, high=5.0, step=0.1)
-    seed: int = option(0, "of the start", low=0, high=10**6)
+    radius: float = option(0.25, "radius of the search [m]", low=0.02, high=2.0)
+    speed: float = option(0.3, "speed of the particles [m/s]", low=0.0, high=5.0, step=0.1)
+    seed: int = option(0, "seed of the start", low=0, high=10**6)
 
 
 class NeighboursDemo(Demo[NeighbourOptions]):

@@ -29,11 +29,11 @@ PLACES = ((-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0.5))
 class SDFOptions(Options):
     """Numbers of the falling particles or cloths."""
 
-    falling: str = option("particles", "what falls", choices=("particles", "cloth"))
+    falling: str = option("particles", "falling objects", choices=("particles", "cloth"))
     friction: float = option(0.3, "Coulomb coefficient of every solid", low=0.0, high=2.0, step=0.1)
     restitution: float = option(0.2, "share of the speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.002, "time step of the solver [s]", low=1e-4, high=0.04)
 
 
 def solids(friction: float, restitution: float) -> dict[str, Solid]:
@@ -143,10 +143,10 @@ def normals(distance: Distance, points: np.ndarray) -> np.ndarray:
 class FieldOptions(Options):
     """Shape of the solid."""
 
-    shape: str = option("box", "what it is", choices=("sphere", "box"))
-    size_x: float = option(1.4, "of the box; twice the radius of the sphere [m]", low=0.1, high=3.0, step=0.1)
-    size_y: float = option(0.8, "of the box [m]", low=0.1, high=3.0, step=0.1)
-    rounding: float = option(0.1, "by which the surface is moved outwards [m]", low=0.0, high=0.5, step=0.05)
+    shape: str = option("box", "shape of the solid", choices=("sphere", "box"))
+    size_x: float = option(1.4, "size x of the box; twice the radius of the sphere [m]", low=0.1, high=3.0, step=0.1)
+    size_y: float = option(0.8, "size y of the box [m]", low=0.1, high=3.0, step=0.1)
+    rounding: float = option(0.1, "rounding by which the surface is moved outwards [m]", low=0.0, high=0.5, step=0.05)
 
 
 class FieldDemo(PlaneDemo[FieldOptions]):

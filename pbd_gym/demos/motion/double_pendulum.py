@@ -40,21 +40,21 @@ def places(text: str) -> np.ndarray | None:
 class PendulumOptions(Options):
     """Numbers of a double pendulum."""
 
-    angle1: float = option(120.0, "of the upper rod from straight down [degrees]", low=-180.0, high=180.0, step=5.0)
-    angle2: float = option(-20.0, "of the lower rod from straight down [degrees]", low=-180.0, high=180.0, step=5.0)
-    length1: float = option(1.0, "of the upper rod [m]", low=0.1, high=5.0)
-    length2: float = option(1.0, "of the lower rod [m]", low=0.1, high=5.0)
+    angle1: float = option(120.0, "angle of the upper rod from vertical [degrees]", low=-180.0, high=180.0, step=5.0)
+    angle2: float = option(-20.0, "angle of the lower rod from vertical [degrees]", low=-180.0, high=180.0, step=5.0)
+    length1: float = option(1.0, "length of the upper rod [m]", low=0.1, high=5.0)
+    length2: float = option(1.0, "length of the lower rod [m]", low=0.1, high=5.0)
     start: str = option(
         BY_ANGLES,
         "places x1,y1,x2,y2 of the bobs [m] in place of angles",
         choices=(BY_ANGLES, "0.5,0.5,1,-1"),
         check=places,
     )
-    force: float = option(0.0, "sideways, on the lower bob [N]", low=-1e3, high=1e3, step=1.0)
-    mass1: float = option(1.0, "of the upper bob [kg]", low=1e-3, high=1e3)
-    mass2: float = option(1.0, "of the lower bob [kg]", low=1e-3, high=1e3)
+    force: float = option(0.0, "sideways force on the lower bob [N]", low=-1e3, high=1e3, step=1.0)
+    mass1: float = option(1.0, "mass of the upper bob [kg]", low=1e-3, high=1e3)
+    mass2: float = option(1.0, "mass of the lower bob [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.0005, "of the solver [s]", low=2e-5, high=0.04)
+    time_step: float = option(0.0005, "time step of the solver [s]", low=2e-5, high=0.04)
     iterations: int = option(1, "sweeps over both rods per step", low=1, high=200)
 
 

@@ -158,9 +158,9 @@ class FountainOptions(Options):
 
     emitters: int = option(2, "nozzles", low=1, high=6)
     rate: float = option(120.0, "particles per second of each nozzle", low=0.0, high=1000.0)
-    speed: float = option(5.0, "at which they leave [m/s]", low=0.0, high=20.0, step=0.5)
+    speed: float = option(5.0, "speed at which they leave [m/s]", low=0.0, high=20.0, step=0.5)
     spread: float = option(8.0, "half angle of the jet [degrees]", low=0.0, high=90.0, step=2.0)
-    lifetime: float = option(2.5, "how long a particle is there [s]", low=0.1, high=10.0, step=0.25)
+    lifetime: float = option(2.5, "lifetime of a particle [s]", low=0.1, high=10.0, step=0.25)
     restitution: float = option(0.45, "share of the speed that a bounce gives back", low=0.0, high=1.0, step=0.05)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
 
@@ -300,10 +300,10 @@ class BodyOptions(Options):
     """Numbers of the emitter."""
 
     emission: int = option(2, "bodies per step", low=0, high=20)
-    lifetime: float = option(3.0, "how long a body is there [s]", low=0.1, high=10.0, step=0.25)
+    lifetime: float = option(3.0, "lifetime of a body [s]", low=0.1, high=10.0, step=0.25)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
-    time_step: float = option(0.005, "of a step [s]", low=0.001, high=0.04)
-    seed: int = option(0, "of the velocities", low=0, high=10**6)
+    time_step: float = option(0.005, "time step [s]", low=0.001, high=0.04)
+    seed: int = option(0, "seed of the velocities", low=0, high=10**6)
 
 
 class RotatingBodiesDemo(PlaneDemo[BodyOptions]):

@@ -28,10 +28,10 @@ CLEARANCE = 0.3
 class IntegratorOptions(Options):
     """Numbers of the comparison."""
 
-    system: str = option("spring", "what moves", choices=("spring", "pendulum"))
-    time_step: float = option(0.04, "of every integrator [s]", low=1e-3, high=0.5)
+    system: str = option("spring", "moving system", choices=("spring", "pendulum"))
+    time_step: float = option(0.04, "time step of every integrator [s]", low=1e-3, high=0.5)
     omega: float = option(4.0, "angular frequency (of small swings) [rad/s]", low=0.1, high=50.0)
-    start: float = option(0.8, "where it is let go [m, or rad for a pendulum]", low=0.01, high=3.0, step=0.1)
+    start: float = option(0.8, "displacement at the start [m, or rad for a pendulum]", low=0.01, high=3.0, step=0.1)
 
 
 class IntegratorsDemo(Demo[IntegratorOptions]):
@@ -181,9 +181,9 @@ class Falling(System):
 class ThrowOptions(Options):
     """Numbers of the throw; its velocity is the arrow."""
 
-    time_step: float = option(0.05, "of every integrator [s]", low=0.005, high=0.5)
-    flight: float = option(1.0, "how long it flies [s]", low=0.1, high=3.0, step=0.1)
-    mass: float = option(1.0, "of the particle [kg]", low=0.01, high=100.0)
+    time_step: float = option(0.05, "time step of every integrator [s]", low=0.005, high=0.5)
+    flight: float = option(1.0, "duration of the flight [s]", low=0.1, high=3.0, step=0.1)
+    mass: float = option(1.0, "mass of the particle [kg]", low=0.01, high=100.0)
     force_x: float = option(0.0, "constant force to the right [N]", low=-50.0, high=50.0, step=1.0)
     force_y: float = option(-9.81, "constant force upwards [N]", low=-50.0, high=50.0, step=1.0)
 
@@ -303,12 +303,12 @@ SIDEWAYS = 4.0
 class SpringOptions(Options):
     """Numbers of the spring."""
 
-    integrator: str = option("all", "which of them", choices=("all", *INTEGRATORS))
+    integrator: str = option("all", "integrator to show", choices=("all", *INTEGRATORS))
     stiffness: float = option(5.0, "k [N/m]", low=0.0, high=1e4)
-    rest_length: float = option(4.0, "of the spring [m]", low=0.0, high=6.0, step=0.5)
-    damping: float = option(0.0, "of the damper [N s/m]", low=0.0, high=50.0, step=0.05)
-    mass: float = option(0.5, "of the particle [kg]", low=0.01, high=100.0)
-    time_step: float = option(0.01, "of every integrator [s]", low=1e-3, high=0.5)
+    rest_length: float = option(4.0, "rest length of the spring [m]", low=0.0, high=6.0, step=0.5)
+    damping: float = option(0.0, "damping of the damper [N s/m]", low=0.0, high=50.0, step=0.05)
+    mass: float = option(0.5, "mass of the particle [kg]", low=0.01, high=100.0)
+    time_step: float = option(0.01, "time step of every integrator [s]", low=1e-3, high=0.5)
 
 
 class SpringDamperDemo(PlaneDemo[SpringOptions]):

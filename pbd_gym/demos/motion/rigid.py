@@ -29,14 +29,14 @@ CHAIN = np.array([-0.28, 0.62, 0.0])
 class RigidOptions(Options):
     """Numbers of the bodies."""
 
-    rings: int = option(6, "of the chain", low=1, high=7)
-    marbles: int = option(4, "in the cup", low=0, high=6)
-    angle: float = option(75.0, "by which the ball is pulled back [degrees]", low=0.0, high=90.0, step=5.0)
+    rings: int = option(6, "rings of the chain", low=1, high=7)
+    marbles: int = option(4, "marbles in the cup", low=0, high=6)
+    angle: float = option(75.0, "angle by which the ball is pulled back [degrees]", low=0.0, high=90.0, step=5.0)
     ball_density: float = option(2000.0, "mass per volume of the ball [kg/m^3]", low=100.0, high=2e4, step=500.0)
     cup_density: float = option(1200.0, "mass per volume of the cup [kg/m^3]", low=100.0, high=2e4, step=200.0)
-    friction: float = option(0.5, "of the floor", low=0.0, high=2.0, step=0.1)
+    friction: float = option(0.5, "friction of the floor", low=0.0, high=2.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.001, "of the solver [s]", low=1e-4, high=0.01)
+    time_step: float = option(0.001, "time step of the solver [s]", low=1e-4, high=0.01)
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 

@@ -202,13 +202,13 @@ class BoxOptions(Options):
 
     impulses: str = switch(True, "whether vertices that enter bounce by impulses")
     penalty: str = switch(False, "whether springs push vertices out")
-    stiffness: float = option(100.0, "of these springs [N/m]", low=0.0, high=1e5)
+    stiffness: float = option(100.0, "stiffness of these springs [N/m]", low=0.0, high=1e5)
     restitution: float = option(0.5, "share of the speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     friction: float = option(0.02, "Coulomb's coefficient", low=0.0, high=2.0, step=0.02)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
-    time_step: float = option(0.005, "of a step [s]", low=5e-4, high=0.04)
-    quirks: str = option("mended", "mended, or as in the original program", choices=("mended", "original"))
-    seed: int = option(1, "of the angles at the start", low=0, high=10**6)
+    time_step: float = option(0.005, "time step [s]", low=5e-4, high=0.04)
+    quirks: str = option("mended", "corrected (mended), or as in the original program", choices=("mended", "original"))
+    seed: int = option(1, "seed of the angles at the start", low=0, high=10**6)
 
 
 class RigidBoxesDemo(PlaneDemo[BoxOptions]):

@@ -191,12 +191,12 @@ class FEMOptions(Options):
     width: int = option(10, "particles along the width", low=2, high=60)
     height: int = option(6, "particles along the height", low=2, high=60)
     young_modulus: float = option(5e4, "stiffness E [Pa, of a sheet one metre thick]", low=1e2, high=1e9)
-    poisson_ratio: float = option(0.3, "how much they narrow when stretched", low=0.0, high=0.49, step=0.05)
+    poisson_ratio: float = option(0.3, "Poisson's ratio: narrowing when stretched", low=0.0, high=0.49, step=0.05)
     density: float = option(500.0, "mass per area [kg/m^2]", low=1.0, high=1e5)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    color: str = option("sides", "what colours tell: nothing, or the stress", choices=("sides", "stress"))
+    color: str = option("sides", "meaning of colours: the two sides, or the stress", choices=("sides", "stress"))
     damping: float = option(0.001, "share of the velocity lost per step", low=0.0, high=0.1, step=0.001)
-    time_step: float = option(0.001, "of the integration [s]", low=1e-4, high=0.02)
+    time_step: float = option(0.001, "time step of the integration [s]", low=1e-4, high=0.02)
 
 
 def mesh(width: int, height: int) -> tuple[np.ndarray, np.ndarray]:

@@ -30,10 +30,10 @@ class MaterialsOptions(Options):
     """Numbers that the beams share."""
 
     young_modulus: float = option(5e5, "stiffness E [Pa]", low=1e3, high=1e9)
-    poisson_ratio: float = option(0.4, "how much they widen when squeezed", low=0.0, high=0.49, step=0.05)
+    poisson_ratio: float = option(0.4, "Poisson's ratio: widening when squeezed", low=0.0, high=0.49, step=0.05)
     density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
     gravity: float = option(-9.81, "vertical acceleration, the load [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.001, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.001, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(1, "sweeps over all constraints per step", low=1, high=100)
     damping: float = option(2.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 

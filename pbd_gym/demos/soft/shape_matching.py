@@ -24,13 +24,13 @@ from pbd_gym.scene.scene import Scene
 class ShapeMatchingOptions(Options):
     """Numbers of a body of one cluster."""
 
-    shape: str = option("box", "of the body; two are flat", choices=("square", "lattice", "ball", "box", "torus"))
+    shape: str = option("box", "shape of the body; two are flat", choices=("square", "lattice", "ball", "box", "torus"))
     stiffness: float = option(0.05, "share of the way to its place that a particle goes per step", low=1e-4, high=1.0)
-    mass: float = option(1.0, "of a particle [kg]", low=1e-3, high=1e3)
+    mass: float = option(1.0, "mass of a particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]; 0 has no floor", low=-100.0, high=100.0, step=1.0)
-    friction: float = option(0.3, "of the floor", low=0.0, high=2.0, step=0.1)
-    restitution: float = option(0.3, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
-    time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    friction: float = option(0.3, "friction of the floor", low=0.0, high=2.0, step=0.1)
+    restitution: float = option(0.3, "restitution of the floor", low=0.0, high=1.0, step=0.1)
+    time_step: float = option(0.005, "time step of the solver [s]", low=1e-4, high=0.04)
     motion: str = switch(True, "whether particles move by themselves; without, drag them and see their places")
     places: str = switch(True, "whether lines lead to the places")
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
@@ -160,8 +160,8 @@ class RegionOptions(Options):
     half_width: int = option(1, "steps to the border of a region", low=1, high=5)
     stiffness: float = option(1.0, "share of the way to its place that a particle goes per step", low=1e-4, high=1.0)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.01, "of the solver [s]", low=1e-3, high=0.04)
-    iterations: int = option(1, "of all regions per step", low=1, high=20)
+    time_step: float = option(0.01, "time step of the solver [s]", low=1e-3, high=0.04)
+    iterations: int = option(1, "iterations of all regions per step", low=1, high=20)
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 

@@ -40,14 +40,14 @@ class SoftBodyOptions(Options):
     density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
     young_modulus: float = option(1e5, "stiffness of the edges [Pa]", low=1e2, high=1e9)
     compliance: float = option(
-        0.0, "of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0, step=1e-5
+        0.0, "compliance of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0, step=1e-5
     )
     poisson_ratio: float = option(0.45, "0.25 for edges alone, more with volumes", low=0.25, high=0.49, step=0.04)
     kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
     slip: str = switch(True, "whether it slides over the floor, or stays where it touches")
-    restitution: float = option(0.4, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
+    restitution: float = option(0.4, "restitution of the floor", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.002, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(1, "sweeps over all constraints per step", low=1, high=100)
     damping: float = option(0.5, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 

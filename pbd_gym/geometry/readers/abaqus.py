@@ -44,7 +44,7 @@ def read_abaqus(data: bytes) -> Cells:
             continue
         items = [item.strip() for item in text.rstrip(",").split(",")]
         if keyword == "INSTANCE":
-            raise ValueError(f"line {line}: an instance is moved, which is not read: write its parts where they are")
+            raise ValueError(f"line {line}: an instance is moved, which is not supported: write its parts in place")
         if keyword == "NODE":
             parts[-1].ids += integers(items, 1, line, "node")
             parts[-1].points.append(reals(items[1:], 3, line, "node"))

@@ -29,7 +29,7 @@ def decoded(data: bytes) -> str:
     else:
         text = data.decode("utf-8", errors="replace")
     if "\0" in text:
-        raise ValueError("it is no text: it has a byte 0")
+        raise ValueError("it is not text: it has a byte 0")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -72,7 +72,7 @@ def reals(items: Sequence[str], count: int, line: int, name: str) -> list[float]
         try:
             value = float(item)
         except ValueError:
-            raise ValueError(f"line {line}: {item!r} is no number") from None
+            raise ValueError(f"line {line}: {item!r} is not a number") from None
         if not np.isfinite(value):
             raise ValueError(f"line {line}: {item} is not finite")
         found.append(value)

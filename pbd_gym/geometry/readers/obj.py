@@ -37,7 +37,7 @@ def _vertex(item: str, count: int, line: int) -> int:
     try:
         number = int(item.partition("/")[0])
     except ValueError:
-        raise ValueError(f"line {line}: {item!r} is no corner of a face") from None
+        raise ValueError(f"line {line}: {item!r} is not a corner of a face") from None
     if number == 0 or number < -count:
         raise ValueError(f"line {line}: a face names vertex {number}, but vertices so far are 1 to {count}")
     return number - 1 if number > 0 else count + number

@@ -93,7 +93,7 @@ def _header(data: bytes) -> tuple[list[_Element], str, int, int]:
             elif line[0] == "property":
                 elements[-1].properties.append(_Property(line[2], _TYPES[line[1]]))
         except (KeyError, IndexError, ValueError):
-            raise ValueError(f"line {number}: {' '.join(line)!r} is no line of a header") from None
+            raise ValueError(f"line {number}: {' '.join(line)!r} is not a line of a header") from None
     raise ValueError("it is cut short: it has no end_header")
 
 

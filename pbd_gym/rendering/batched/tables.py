@@ -318,7 +318,7 @@ class Geometry:
         )
         """Meaning of each number in a segmentation: its index in this tuple."""
         if len(self.labels) > 256:
-            raise ValueError(f"a segmentation tells 256 things apart, this scene has {len(self.labels)}")
+            raise ValueError(f"a segmentation distinguishes 256 objects, this scene has {len(self.labels)}")
         self._first_collider = 1 + body_count
         self._source: list[int] = [int(PARTICLE)] * scene.particle_count
         self._index: list[int] = list(range(scene.particle_count))
