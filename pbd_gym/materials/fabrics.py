@@ -31,7 +31,7 @@ class Fabric:
     Bending is exact for cylinders along the axes of a regular mesh with ``dihedral``, and of a sheet with
     ``thread_bending``, which leaves twist free. The others hold the moment at one angle from cell to cell,
     ``bend_angle``: a finer mesh folds by less per cell, and is limper. Everything is linear and isotropic.
-    docs/materials.md lists the resulting bending lengths.
+    docs/lab/fabrics.md lists the resulting bending lengths.
 
     Raises:
         ValueError: if a number is out of its range, or the bending kind is unknown.

@@ -89,7 +89,7 @@ NAMED: dict[str, dict[str, Range]] = {
         "viscosity": (0.3, 1.8),
     },
 }
-"""Ranges by their name in ``randomize``. docs/environments.md names the source of each number."""
+"""Ranges by their name in ``randomize``. docs/randomization.md names the source of each number."""
 
 
 class NamedRanges(dict[str, Range]):
