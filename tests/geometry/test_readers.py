@@ -123,7 +123,7 @@ def test_a_comb_and_a_spiral(tmp_path: Path) -> None:
             "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\n",
             "it is cut short: it has no end_header",
         ),
-        ("a.ply", "ply\nformat ascii 1.0\nelement vertex two\nend_header\n", "line 3: 'element vertex two' is not a line"),
+        ("a.ply", "ply\nformat ascii 1.0\nelement vertex two\nend_header\n", "line 3: 'element vertex two' is not a"),
         ("a.ply", "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nend_header\none\n", "line 6: 'one' does"),
         ("a.ply", "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nend_header\n1\n", "2 of vertex are ann"),
         ("a.ply", "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nend_header\n1\n", "x, y and z"),
