@@ -1,4 +1,4 @@
-"""Evaluates policies on seeds and start states that they have not been trained on."""
+"""Evaluation of policies on seeds and start states that they have not been trained on."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Summary:
     success_rate: float
     """Share of episodes whose last step was a success."""
     mean_return: float
-    """Undiscounted sum of rewards."""
+    """Mean undiscounted sum of rewards."""
     normalized_performance: float
-    """At the last step: 0 as at the start, 1 perfect."""
+    """Mean performance at the last step, from 0 (as at the start) to 1 (perfect)."""
 
 
 class Unseen:
@@ -70,10 +70,10 @@ def evaluate(policy: Policy, env: Unseen, first_seed: int = UNSEEN_SEED, name: s
     """Run one episode in every environment of a batch, each with a seed of its own, and from the next start state.
 
     Args:
-        policy: what to evaluate.
+        policy: policy to evaluate.
         env: the batch; it has a time limit, so every episode ends.
         first_seed: environment ``i`` gets ``first_seed + i``.
-        name: of the policy, for the lines that tell how far it has come.
+        name: name of the policy, for progress messages.
     """
     batch, act = env.batch, Stacked(policy, env.frames)
     progress = Progress(f"{env.num_envs} episodes of the {name} policy, steps", batch.max_episode_steps or 0)
@@ -106,7 +106,7 @@ def random_policy(env: Unseen, seed: int = 0) -> Policy:
 
 
 def table(rows: dict[str, Summary]) -> str:
-    """Lay summaries out as a Markdown table."""
+    """Format summaries as a Markdown table."""
     lines = ["| policy | episodes | success | normalized performance | return |", "|---|---|---|---|---|"]
     for name, s in rows.items():
         lines.append(

@@ -1,4 +1,4 @@
-"""A checkpoint as a function of one observation, for ``pbd-gym play``."""
+"""Checkpoint as a function of one observation, for ``pbd-gym play``."""
 
 from __future__ import annotations
 
