@@ -174,7 +174,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
         config_files.write(out / config_files.NAME, args)
     try:
         monitor.start()
-        learner.learn(monitor, args.progress and sys.stderr.isatty())  # a bar is of no use in a file
+        learner.learn(monitor, args.progress and sys.stderr.isatty())  # files have no bars
         monitor.finish()
     except KeyboardInterrupt:
         if monitor.points:

@@ -76,7 +76,7 @@ def _run(arguments: Sequence[str] | None, parser: argparse.ArgumentParser) -> in
 
 
 GROUPS = (about.declare, learning.declare, watching.declare, measuring.declare, warming.declare)
-"""What declares the commands of ``pbd-gym``."""
+"""Functions that declare the commands of ``pbd-gym``."""
 
 
 def make_parser(

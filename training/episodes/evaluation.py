@@ -49,9 +49,9 @@ class Unseen:
         self.num_envs: int = self.batch.num_envs
         self.frames = frames
         self.action_space: Any = self.batch.single_action_space
-        """Of one environment."""
+        """Action space of one environment."""
         self.observation_space = _stacked(self.batch.single_observation_space, frames)
-        """Of what a policy is shown of one environment."""
+        """Observation space of one environment, as the policy sees it."""
 
     def close(self) -> None:
         """Close the environments."""

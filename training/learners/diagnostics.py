@@ -1,4 +1,4 @@
-"""What users of PPO read while it trains, under the names that Stable-Baselines3 has for it."""
+"""Numbers that users of PPO read during training, under Stable-Baselines3's names."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class Trainer:
         self.steps = 0
         """Environment steps so far, of all processes."""
         self.rollout: Rollout | None = None
-        """What the last update has learned from."""
+        """Rollout of the last update."""
         self.images = Images(env, device) if settings.images else None
         self.penalties: list[Penalty] = []
         """Further terms of the loss."""

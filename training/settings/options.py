@@ -60,7 +60,7 @@ class TrainArgs:
     gamma: float | None = None
     """discount per step"""
     gae_lambda: float | None = None
-    """of generalised advantage estimation of PPO"""
+    """decay of generalised advantage estimation of PPO"""
     clip_range: float | None = None
     """largest change of the probability ratio of PPO"""
     log_std_init: float | None = None
@@ -198,11 +198,11 @@ class TuneArgs:
     eval_episodes: int = 50
     """unseen episodes per evaluation"""
     search_seed: int = 0
-    """of the search"""
+    """seed of the search"""
     out: Path | None = None
     """folder of the search, runs/ID-tune by default; the same again goes on"""
     device: str = "cpu"
-    """of the physics and of the learner: cpu or cuda:0"""
+    """device of the physics and of the learner: cpu or cuda:0"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker"""
 

@@ -33,7 +33,7 @@ class Pictures:
         self._renderers: dict[str, Any] = {}
         self._seen = True
         self._kept: list[list[np.ndarray]] = [[] for _ in range(world.num_envs)]
-        """With ``"rgb_array_list"``, pictures of each environment that nobody has asked for yet."""
+        """Pictures of each environment since the last call of render, for ``"rgb_array_list"``."""
 
     def keep(self, begun: Any, shown: Any) -> None:
         """Draw environments for the mode ``"rgb_array_list"``.

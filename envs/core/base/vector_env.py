@@ -110,7 +110,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         2.0)}``, or for the pose of the ground; or the name of such ranges, ``"sim2real"``. See
             :class:`pbd_gym.envs.core.data.randomization.Randomization`.
         split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
-        registered: id whose arguments stand for those that are None; :func:`gymnasium.make_vec` gives it.
+        registered: id whose arguments replace None; :func:`gymnasium.make_vec` gives it.
         **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
 
     Raises:
