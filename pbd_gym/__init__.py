@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pbd_gym.colliders import MeshCollider as MeshCollider
     from pbd_gym.colliders import Plane as Plane
     from pbd_gym.colliders import Sphere as Sphere
+    from pbd_gym.envs.tools.filming import film as film
     from pbd_gym.materials.fabrics import Cord as Cord
     from pbd_gym.materials.fabrics import Fabric as Fabric
     from pbd_gym.materials.fluids import FluidMaterial as FluidMaterial
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pbd_gym.sim.state import State as State
     from pbd_gym.sim.substeps import needed_substeps as needed_substeps
     from pbd_gym.sim.substeps import substep_limits as substep_limits
+    from pbd_gym.training.runs.loaded_agent import load_agent as load_agent
 
 if not TYPE_CHECKING:
     __getattr__, __dir__, __all__ = public_names(__name__, "__version__")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import load_env_creator
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _register(entry: Entry) -> None:
             entry_point=entry.single,
             vector_entry_point=entry.vector,
             max_episode_steps=entry.max_episode_steps,
-            kwargs=dict(entry.kwargs),
+            kwargs={**entry.kwargs, "registered": entry.id},
         )
 
 
@@ -162,9 +163,25 @@ def find(env_id: str) -> Entry:
         return known[name]
     spec = gym.registry.get(name)
     if spec is not None and isinstance(spec.entry_point, str) and isinstance(spec.vector_entry_point, str):
+        if not hasattr(load_env_creator(spec.vector_entry_point), "task_type"):
+            raise ValueError(f"{name} is an environment of another kind: pbd-gym list names those that this is for")
         return Entry(name, spec.entry_point, spec.vector_entry_point, spec.max_episode_steps or 0, "", spec.kwargs)
+    if spec is not None:
+        raise ValueError(f"{name} is an environment of another kind: pbd-gym list names those that this is for")
     close = difflib.get_close_matches(name, known, 1, cutoff=0.3)
     raise ValueError(f"no environment {name!r}; did you mean {(close or list(known))[0]!r}?")
+
+
+def set_by(registered: str | None) -> dict[str, Any]:
+    """Return the arguments that an id sets, by name, for a batch that is given None in their place.
+
+    Args:
+        registered: the id; None for a batch that is made of its class.
+    """
+    if registered is None:
+        return {}
+    entry = find(registered)
+    return {"max_episode_steps": entry.max_episode_steps or None, **entry.kwargs}
 
 
 def import_ids(module: str) -> None:

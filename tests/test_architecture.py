@@ -89,7 +89,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "envs.water": (*CORE, *ENGINE),
     "envs.tools": ("", *CORE, "export", *DRAWING, "rendering.window", *ENGINE),
     "cli": ("", "runtime"),
-    "training.settings": (*CORE, "envs.tools"),
+    "training.settings": (*CORE, "envs.tools", "runtime"),
     "training.symmetry": CORE,
     "training.reports": ("runtime",),
     "training.agents": ("training.settings", "training.symmetry", *ENVS),
@@ -115,7 +115,7 @@ LOOSE = {"__init__", "__main__", "_version", "doctor", "registry"}
 """Modules that stand in ``pbd_gym`` itself."""
 REACHES_UP = {
     **dict.fromkeys(
-        ("pbd_gym.cli.about", "pbd_gym.cli.learning", "pbd_gym.cli.measuring", "pbd_gym.cli.watching"),
+        tuple(f"pbd_gym.cli.{name}" for name in ("about", "learning", "measuring", "warming", "watching")),
         "the command line imports whatever a command needs when it runs",
     ),
     "pbd_gym.__main__": "it is the command line",

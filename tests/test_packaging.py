@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from pbd_gym.registry import ENTRIES
+
 ROOT = Path(__file__).parents[1]
 SOURCES = {"pbd_gym": "pbd_gym", "envs": "pbd_gym/envs", "training": "pbd_gym/training"}
 """Folders of the repository, and where they are installed."""
@@ -87,3 +89,26 @@ def test_the_citation_names_the_version() -> None:
     from pbd_gym import __version__
 
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_recipes_name_what_the_package_needs() -> None:
+    """Guards the conda recipe and the image, which nothing here builds."""
+    project = (ROOT / "pyproject.toml").read_text()
+    needed = re.search(r"^dependencies = \[(.*)\]$", project, re.MULTILINE)
+    assert needed is not None
+    recipe = (ROOT / "conda" / "meta.yaml").read_text()
+    runs = re.findall(r"^    - (\S+) (\S+)$", recipe.partition("  run:\n")[2].partition("\ntest:")[0], re.MULTILINE)
+    assert [name + bounds for name, bounds in runs if name != "python"] == re.findall(r'"(.*?)"', needed[1])
+    assert f"{dict(runs)['python']}" == re.search(r'requires-python = "(.+)"', project)[1]  # type: ignore[index]
+    image = (ROOT / "Dockerfile").read_text()
+    copied = re.findall(r"^COPY (.*) \S+$", image, re.MULTILINE)
+    assert {*SOURCES, "pyproject.toml", "README.md", "LICENSE"} == {name for line in copied for name in line.split()}
+    assert "/source[train]" in image and "train = [" in project
+
+
+def test_the_next_release_has_notes() -> None:
+    """Guards the workflow's last step, and the number of ids in the text."""
+    version = re.search(r'__version__ = "(.+)"', (ROOT / "pbd_gym" / "_version.py").read_text())
+    assert version is not None
+    notes = (ROOT / ".github" / "release_notes" / f"{version[1]}.md").read_text()
+    assert len(ENTRIES) == 27 and "Twenty-seven ids" in notes

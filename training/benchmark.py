@@ -29,7 +29,7 @@ from pbd_gym.training.agents.policies import SHIPPED, find_pixel_policy, pixel_i
 from pbd_gym.training.episodes.rollouts import may_count_piercings, own_starts, reset_to_variations, unseen_arguments
 from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
-from pbd_gym.training.runs.named_policies import find_actor
+from pbd_gym.training.runs.named_policies import OWN, find_actor
 from pbd_gym.training.runs.run_files import NAME, origin
 from pbd_gym.training.settings.arguments import BENCHMARK_SEED
 
@@ -84,10 +84,11 @@ def find_agent(
     """Return the agent that the command line calls by a name.
 
     Args:
-        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the one
-        that sees pictures, or a file: model.zip of a training run, NAME.npz of a policy. env_id: environment; None for
-        that of the file. name: its name in the result, one line without ``|``; by default the policy, the algorithm of
-        a training run
+        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the
+            one that sees pictures, a file: model.zip of a training run, NAME.npz of a policy; or ``"module:function"``
+            of your own, from a batch of observations to actions.
+        env_id: environment; None for that of the file.
+        name: what the result calls it, one line without ``|``; by default the policy, the algorithm of a training run
             or the name of a file.
         seed: seed of a random policy or a planner, or the seed to report for an agent that does not record it; by
         default that of the training run, or 0. trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
@@ -106,8 +107,8 @@ def find_agent(
     env_id = trained_on
     if env_kwargs.get("starts_seed") == SEED:
         raise ValueError(f"{policy} was trained on the benchmark's own states: its starts_seed is {SEED}")
-    if policy in SCRIPTS:
-        return Agent(find(env_id).id, name or policy, seed or 0, actor)
+    if policy in SCRIPTS or OWN.fullmatch(policy):
+        return Agent(find(env_id).id, name or policy, seed or 0, actor, env_kwargs=env_kwargs)
     if policy == "pixels":
         path = find_pixel_policy(env_id)
     else:
@@ -293,6 +294,8 @@ def main(
         which the policy cannot act are skipped and named.
     """
     chosen: list[str | None] = list(dict.fromkeys(find(env_id).id for env_id in ids))
+    if not ids and OWN.fullmatch(policy):
+        raise ValueError(f"--policy {policy} needs ids: pbd-gym benchmark ID --policy {policy}")
     if not ids:
         every = [entry.id for entry in ENTRIES]
         known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}

@@ -74,8 +74,8 @@ def main(args: ExportArgs) -> Path:
     """Export, and return the file.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.checkpoint.load_agent`, for an agent that arrays
-            cannot hold, for no episodes, and for a file beside ``bundle``.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.loaded_agent.read_agent`, for an agent that
+            arrays cannot hold, for no episodes, and for a file beside ``bundle``.
     """
     whole("episodes", args.episodes, 1)
     if args.bundle and args.out is not None:

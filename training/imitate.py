@@ -27,7 +27,7 @@ from pbd_gym.registry import find
 from pbd_gym.runtime.checks import number, whole
 from pbd_gym.training.agents.pointing import pointing_of
 from pbd_gym.training.agents.policies import MLPPolicy, load_policy
-from pbd_gym.training.episodes.evaluation import Summary, evaluate, random_policy, table, unseen_env
+from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate, random_policy, table
 from pbd_gym.training.learners.fitting import fitted_policy
 from pbd_gym.training.refinement import check_refinable, refine, training_world
 from pbd_gym.training.reports.curves import Point, write_csv
@@ -213,10 +213,10 @@ def main(args: ImitateArgs) -> dict[str, Summary]:
     refinement = replace(args.refinement, seed=args.refinement.seed or args.seed)
     policy = refine(clone(args), refinement, args.device)
     seconds = time.perf_counter() - began
-    unseen = unseen_env(policy.env_id, args.eval_episodes, **{"device": args.device, **policy.env_kwargs})
+    unseen = Unseen(policy.env_id, args.eval_episodes, **{"device": args.device, **policy.env_kwargs})
     rows = {"trained": evaluate(policy, unseen), "random": evaluate(random_policy(unseen), unseen, name="random")}
     unseen.close()
-    found, limit = rows["trained"], unseen.unwrapped.batch.max_episode_steps or 0  # type: ignore[attr-defined]
+    found, limit = rows["trained"], unseen.batch.max_episode_steps or 0
     success, performance = found.success_rate, found.normalized_performance
     policy = replace(policy, success_rate=success, normalized_performance=performance)
     policy.save(args.folder / "model.npz")

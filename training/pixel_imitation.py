@@ -24,13 +24,13 @@ from torch import Tensor, nn
 
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.spaces.pixels import Pixels
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env, stacked
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.training.agents.policies import MLPPolicy, find_policy
 from pbd_gym.training.agents.sb3_models import make_model
 from pbd_gym.training.episodes.cameras import Cameras
-from pbd_gym.training.episodes.evaluation import Summary, evaluate, stacked, unseen_env
+from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate
 from pbd_gym.training.refinement import training_world
 from pbd_gym.training.runs import checkpoint, run_files
 from pbd_gym.training.settings import tuned
@@ -216,7 +216,7 @@ class Classroom:
 
     def examine(self) -> Summary:
         """Evaluate the student on unseen episodes."""
-        env = unseen_env(self.teacher.env_id, self.args.eval_episodes, self.frames, **self.env_kwargs)
+        env = Unseen(self.teacher.env_id, self.args.eval_episodes, self.frames, **self.env_kwargs)
         found = evaluate(lambda seen: self.student.predict(seen, deterministic=True)[0], env)
         env.close()
         return found

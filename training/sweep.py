@@ -36,7 +36,7 @@ from pbd_gym.training.reports.curves import plot_seeds, read_csv
 from pbd_gym.training.reports.result_tables import read_rows, write_rows
 from pbd_gym.training.runs.interruption import interrupted, read_as_written
 from pbd_gym.training.runs.run_files import KIND, NAME
-from pbd_gym.training.settings import imitation
+from pbd_gym.training.settings import config_files, imitation
 from pbd_gym.training.settings.algorithms import IMITATION, METHODS, Approach, Library, method, run_name
 from pbd_gym.training.settings.options import SweepArgs, TrainArgs, option
 
@@ -135,7 +135,7 @@ def asked_of(run: Run, args: SweepArgs) -> dict[str, Any]:
     if run.algorithm == IMITATION:
         asked: dict[str, Any] = imitation.read(words, f"pbd-gym {command}").settings()
     else:
-        given = tyro.cli(TrainArgs, args=words, prog=f"pbd-gym {command}")
+        given = config_files.read(TrainArgs, words, f"pbd-gym {command}")
         settings, env_kwargs, _ = given.everything()
         asked = {**dataclasses.asdict(settings), "env_kwargs": env_kwargs, "eval_episodes": given.eval_episodes}
     return read_as_written(asked)

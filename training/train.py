@@ -14,24 +14,28 @@ Control-C or SIGTERM saves the agent; the same command with --resume continues.
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-import tyro
 from gymnasium import spaces
 
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training.episodes.evaluation import Summary, evaluate, random_policy, table, unseen_env
+from pbd_gym.runtime.extras import load_optional
+from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate, random_policy, table
 from pbd_gym.training.learners.ranks import Ranks, joined
-from pbd_gym.training.learners.sb3_learner import SB3Learner
 from pbd_gym.training.learners.torch_learner import TorchLearner, suits
 from pbd_gym.training.reports.curves import plot
 from pbd_gym.training.runs import interruption
-from pbd_gym.training.runs.monitor import Monitor
+from pbd_gym.training.runs.monitor import Learner, Monitor
 from pbd_gym.training.runs.run_files import write_run
+from pbd_gym.training.runs.run_lock import alone_in
+from pbd_gym.training.settings import config_files
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
 from pbd_gym.training.settings.options import TrainArgs, option
@@ -51,10 +55,13 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     with interruption.ended_like_control_c(), joined(device_name) as (ranks, device):
         _check(args, ranks)
         if ranks.rank == 0:
-            return _train(args, ranks, device)
+            with alone_in(args.folder), sent_to_wandb(args):
+                return _train(args, ranks, device)
         settings, env_kwargs, training_kwargs = args.everything()
         assert isinstance(settings, PPOSettings)
-        learner = TorchLearner(args.env_id, settings, args.seed, device, ranks, None, env_kwargs, training_kwargs)
+        learner = TorchLearner(
+            args.env_id, settings, args.seed, device, ranks, None, env_kwargs, training_kwargs, args.wrapper
+        )
         learner.learn(None, progress=False)
         learner.close()
         return {}
@@ -87,10 +94,8 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
     check_seeds(args.seed * abreast, abreast)
 
 
-def _learner(
-    args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: torch.device, log: Path
-) -> TorchLearner | SB3Learner:
-    """Return the learner.
+def _learner(args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: torch.device, log: Path) -> Learner:
+    """Return what trains.
 
     Args:
         args: arguments of the command. space: observation space. ranks: processes that train together. device: device
@@ -98,16 +103,40 @@ def _learner(
 
     Raises:
         ValueError: for several processes or a GPU, if Stable-Baselines3 trains.
+        ImportError: without Stable-Baselines3, where that is to train.
     """
     settings, env_kwargs, training_kwargs = args.everything()
     if args.library != "sb3" and suits(settings, space):
         assert isinstance(settings, PPOSettings)
-        return TorchLearner(args.env_id, settings, args.seed, device, ranks, log, env_kwargs, training_kwargs)
+        return TorchLearner(
+            args.env_id, settings, args.seed, device, ranks, log, env_kwargs, training_kwargs, args.wrapper
+        )
     if ranks.count > 1 or device.type != "cpu":
         raise ValueError("several processes and other devices than cpu need --library torch, and PPO on vectors")
     if args.library != "sb3" and args.algorithm == "ppo":
         print("Stable-Baselines3 trains this: PPO in torch takes vectors, one observation at a time", flush=True)
-    return SB3Learner(args.env_id, args.algorithm, settings, args.seed, log, training_kwargs)
+    load_optional("stable_baselines3", "to train this", "train", "stable-baselines3")
+    from pbd_gym.training.learners.sb3_learner import SB3Learner
+
+    return SB3Learner(args.env_id, args.algorithm, settings, args.seed, log, training_kwargs, args.wrapper)
+
+
+@contextmanager
+def sent_to_wandb(args: TrainArgs) -> Iterator[None]:
+    """Send to Weights & Biases what TensorBoard is given meanwhile, if that is asked for.
+
+    Raises:
+        ImportError: without wandb.
+    """
+    if not args.wandb:
+        yield
+        return
+    wandb = load_optional("wandb", "for --wandb", None)
+    settings, env_kwargs, _ = args.everything()
+    told = {**dataclasses.asdict(settings), "env_id": args.env_id, "seed": args.seed, "env_kwargs": env_kwargs}
+    name = args.folder.name
+    with wandb.init(project="pbd_gym", name=name, dir=str(args.folder), config=told, sync_tensorboard=True):
+        yield
 
 
 def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Summary]:
@@ -116,9 +145,8 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     out = args.folder
     out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
     world = {"device": str(device), **env_kwargs}
-    unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **world)
+    unseen = Unseen(args.env_id, args.eval_episodes, settings.frame_stack, **world)
     learner = _learner(args, unseen.observation_space, ranks, device, out / "tensorboard")
     baseline = evaluate(random_policy(unseen), unseen, name="random")
     total = settings.total_timesteps
@@ -132,6 +160,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
         "library": "torch" if isinstance(learner, TorchLearner) else "sb3",
         "processes": ranks.count,
         "env_kwargs": env_kwargs,
+        **({"wrapper": args.wrapper} if args.wrapper else {}),
         "seed": args.seed,
         "settings": dataclasses.asdict(settings),
         **({"network": learner.network} if learner.network else {}),
@@ -142,9 +171,10 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
         monitor.points = interruption.take_up(out, learner, run)
     else:
         write_run(out, run)
+        config_files.write(out / config_files.NAME, args)
     try:
         monitor.start()
-        learner.learn(monitor, args.progress)
+        learner.learn(monitor, args.progress and sys.stderr.isatty())  # files have no bars
         monitor.finish()
     except KeyboardInterrupt:
         if monitor.points:
@@ -174,4 +204,4 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
 
 
 if __name__ == "__main__":
-    main(tyro.cli(TrainArgs))
+    main(config_files.read(TrainArgs, sys.argv[1:], "train"))

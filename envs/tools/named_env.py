@@ -15,8 +15,7 @@ from pbd_gym.registry import find
 
 _CHOSEN_BY_THE_READER = {
     "self", "num_envs", "device", "output", "autoreset_mode", "threads", "render_mode", "hand", "wrenches",
-    "passages",
-    "overrides",
+    "passages", "registered", "overrides",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.export import Trajectory, trajectory_suffix, write_trajectory
-from pbd_gym.rendering.pictures.images import film_suffix, save_film, tile
+from pbd_gym.rendering.pictures.images import check_film, save_film, tile
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
 
@@ -107,7 +107,7 @@ def record(
         ImportError: without pygame, or the library that writes the file.
     """
     every = whole("every", every, 1)
-    film_suffix(path)  # a mistake is found before the kernels are compiled
+    check_film(path)  # a mistake is found before the kernels are compiled
     shown = {**(render_options or {}), "size": size}
     env = make_batch(env_id, num_envs, render_mode="rgb_array", render_options=shown, **(env_kwargs or {}))
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
-from stable_baselines3.common.vec_env import VecEnv  # noqa: TID253  (this module is the adapter to it)
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.base.results import plain
+from pbd_gym.envs.core.base.results import plain, row_of
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.named_env import task_class
 from pbd_gym.registry import find
+from pbd_gym.runtime.extras import install_hint
 
-
-def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
-    """Return one environment's part of a batched info, as in the single environment, without masks."""
-    return {name: plain(value[env]) for name, value in info.items() if not name.startswith("_")}
+try:
+    from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
+except ModuleNotFoundError as error:
+    raise ImportError(f"stable_baselines3 is needed for make_sb3_vec_env: {install_hint('train')}") from error
 
 
 def merged(options: Sequence[dict[str, Any]], num_envs: int) -> dict[str, Any] | None:
@@ -58,15 +58,16 @@ class TaskVecEnv(VecEnv):
 
     Args:
         batch: batched environment with ``autoreset_mode="SameStep"`` and NumPy output.
+        wrapped: the same with wrappers around it that change rewards; None for none.
 
     Raises:
         ValueError: for a different autoreset mode or output.
     """
 
-    def __init__(self, batch: TaskVectorEnv) -> None:
+    def __init__(self, batch: TaskVectorEnv, wrapped: VectorEnv | None = None) -> None:
         if batch.autoreset_mode is not AutoresetMode.SAME_STEP or batch.outputs.torch is not None:
             raise ValueError("the adapter needs autoreset_mode='SameStep' and output='numpy'")
-        self.batch = batch
+        self.batch, self._wrapped = batch, wrapped
         self._returns = np.zeros(batch.num_envs)
         self._lengths = np.zeros(batch.num_envs, dtype=np.int64)
         self._actions: np.ndarray = np.zeros(0)
@@ -80,7 +81,8 @@ class TaskVecEnv(VecEnv):
             ValueError: as :func:`merged` and :meth:`pbd_gym.envs.core.base.vector_env.TaskVectorEnv.reset`.
         """
         seeds = None if any(s is None for s in self._seeds) else list(self._seeds)
-        observation, info = self.batch.reset(seed=seeds, options=merged(self._options, self.num_envs))
+        env: Any = self._wrapped or self.batch
+        observation, info = env.reset(seed=seeds, options=merged(self._options, self.num_envs))
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [row_of(info, env) for env in range(self.num_envs)]
@@ -99,9 +101,14 @@ class TaskVecEnv(VecEnv):
             Observations, rewards (float32), dones (bool) and one info per environment.
         """
         batch = self.batch
-        final = batch.advance(self._actions)
         peek = batch.buffers.peek
-        rewards = peek("reward").copy()
+        if self._wrapped is None:
+            final = batch.advance(self._actions)
+            rewards = peek("reward").copy()
+        else:
+            _, paid, _, _, final = self._wrapped.step(self._actions)
+            rewards = paid.astype(np.float32)
+            final = final if "final_info" in final else {}
         terminated = peek("terminated") != 0
         dones = terminated | (peek("truncated") != 0)
         self._returns += rewards
@@ -176,13 +183,25 @@ class TaskVecEnv(VecEnv):
         return [indices] if isinstance(indices, int) else indices
 
 
-def make_sb3_vec_env(env_id: str, num_envs: int, seed: int | None = None, **kwargs: Any) -> TaskVecEnv:
+def stacked(env: VecEnv, frames: int) -> VecEnv:
+    """Return a batch that stacks the last few observations along the last axis."""
+    return VecFrameStack(env, frames) if frames > 1 else env
+
+
+def make_sb3_vec_env(
+    env_id: str,
+    num_envs: int,
+    seed: int | None = None,
+    wrap: Callable[[VectorEnv], VectorEnv] | None = None,
+    **kwargs: Any,
+) -> TaskVecEnv:
     """Make a batch for Stable-Baselines3.
 
     Args:
         env_id: an id of this package, or of one that registers its tasks with it, also as ``"MODULE:ID"``.
         num_envs: environments in the batch.
         seed: environment ``i`` gets ``seed + i``.
+        wrap: puts wrappers around the batch that change rewards.
         **kwargs: arguments of the environment.
 
     Raises:
@@ -191,7 +210,7 @@ def make_sb3_vec_env(env_id: str, num_envs: int, seed: int | None = None, **kwar
     task_class(env_id, find(env_id).vector)
     batch = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **kwargs)
     assert isinstance(batch, TaskVectorEnv)
-    env = TaskVecEnv(batch)
+    env = TaskVecEnv(batch, None if wrap is None else wrap(batch))
     if seed is not None:
         env.seed(seed)
     return env

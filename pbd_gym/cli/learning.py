@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 from pbd_gym.cli.command import TRUST, add, natural
+from pbd_gym.runtime.extras import install_hint
 from pbd_gym.runtime.files import check_writable
 
 _OWN = {
-    "train": ("train", "train PPO, SAC or SAC + HER on an environment"),
+    "train": ("torch", "train PPO, SAC or SAC + HER on an environment"),
     "imitate": ("train", "imitate the expert of a task: clone it, correct the clone, refine it by PPO"),
     "sweep": ("train", "train ids, algorithms and seeds side by side, and draw learning curves"),
-    "evaluate": ("train", "evaluate a checkpoint on unseen seeds"),
+    "tune": ("tune", "search for settings of PPO by Optuna"),
+    "evaluate": ("torch", "evaluate a checkpoint on unseen seeds"),
     "plan": ("train", "act by the cross-entropy method, which looks into the simulator"),
     "collect": ("data", "write demonstrations as a dataset for Minari or LeRobot"),
 }
@@ -34,7 +37,8 @@ def declare(commands: Any) -> None:
     protocol.add_argument(
         "--policy",
         default="expert",
-        help="expert (default), random, trained, pixels, plan, or a file: model.npz, model.zip",
+        help="expert (default), random, trained, pixels, plan, a file: model.npz, model.zip, or your own: "
+        "module:function, from a batch of observations to actions",
     )
     protocol.add_argument("--name", help="name in the result (default: the policy, or its algorithm or file)")
     protocol.add_argument(
@@ -48,15 +52,18 @@ def declare(commands: Any) -> None:
 
 
 def _learning(args: argparse.Namespace, rest: list[str]) -> None:
-    import tyro
+    if not {"-h", "--help"}.isdisjoint(rest) and importlib.util.find_spec("tyro") is None:
+        from pbd_gym.cli.plain_help import plain_help
 
-    from pbd_gym.training.settings import imitation, options
+        print(plain_help(args.command, install_hint(args.extra)))
+        return
+    from pbd_gym.training.settings import config_files, imitation, options
 
     prog = f"pbd-gym {args.command}"
     if args.command == "imitate":  # whose numbers are there for each id before the command line changes them
         given: Any = imitation.read(rest, prog)
     else:
-        given = tyro.cli(getattr(options, f"{args.command.capitalize()}Args"), args=rest, prog=prog)
+        given = config_files.read(getattr(options, f"{args.command.capitalize()}Args"), rest, prog)
     check_numbers(given)
     check_outputs(given)
     from pbd_gym.runtime.messages import announced  # imports Warp, and the next lines torch: not for --help

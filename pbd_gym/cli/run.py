@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import re
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pbd_gym
-from pbd_gym.cli import about, learning, measuring, watching
+from pbd_gym.cli import about, learning, measuring, warming, watching
 from pbd_gym.runtime.extras import DISTRIBUTIONS, DisplayError, install_hint
 
 ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[\w.-]+-v\d+")
@@ -41,6 +42,7 @@ def _run(arguments: Sequence[str] | None, parser: argparse.ArgumentParser) -> in
     if not given:
         parser.print_help()
         return 0
+    check_command(given, parser)
     args, rest = parser.parse_known_args(given)
     if rest and not args.reads_rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -73,7 +75,7 @@ def _run(arguments: Sequence[str] | None, parser: argparse.ArgumentParser) -> in
     return 1
 
 
-GROUPS = (about.declare, learning.declare, watching.declare, measuring.declare)
+GROUPS = (about.declare, learning.declare, watching.declare, measuring.declare, warming.declare)
 """Functions that declare the commands of ``pbd-gym``."""
 
 
@@ -103,6 +105,31 @@ def make_parser(
     for declare in groups:
         declare(commands)
     return parser
+
+
+def check_command(words: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    """End with a suggestion where the command is misspelt; argparse would list them all.
+
+    Args:
+        words: of the command line.
+        parser: of :func:`make_parser`.
+    """
+    known: list[str] = []
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            known = list(action.choices)
+    after_import = False
+    for word in words:
+        if after_import:
+            after_import = False
+        elif word == "--import":
+            after_import = True
+        elif not word.startswith("-"):
+            close = difflib.get_close_matches(word, known, 1)
+            if word not in known:
+                hint = f"did you mean {close[0]!r}?" if close else f"they are {', '.join(known)}"
+                parser.error(f"there is no command {word!r}: {hint}")
+            return
 
 
 def plain_id(word: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pbd_gym.cli.command import TRUST, add, count, natural
+from pbd_gym.runtime.extras import check_installed
 from pbd_gym.runtime.files import check_writable
 
 DEFAULT_ID = "PBDClothFold-v0"
@@ -48,7 +49,7 @@ def _declare_films(commands: Any) -> None:
         command.add_argument(
             "--policy",
             help="expert, random, trained, pixels, plan, or a file: model.npz (default: the expert of the task, or "
-            "else the agent that comes with the package)",
+            "else the agent that comes with the package); or your own, module:function",
         )
         command.add_argument("--trust", action="store_true", help=TRUST)
         command.add_argument("--out", required=True, metavar="FILE", help=name)
@@ -73,6 +74,8 @@ def _play(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.registry import find
 
     check_writable(args.save)
+    if args.web is not None:
+        check_installed(("pygame", "viser", "trimesh"), "for a page", "web")
     env_id, kwargs, policy = find(args.id or "PBDCloth-v0").id, {}, args.policy
     if policy not in (None, "expert", "random"):
         from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
@@ -125,12 +128,9 @@ def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
     """Return the policy to run, its environment and its arguments."""
     from pbd_gym.registry import find
     from pbd_gym.training.runs.named_policies import find_actor
-    from pbd_gym.training.settings.arguments import parsed
+    from pbd_gym.training.settings.arguments import named
 
-    names, values = args.env_kwargs[::2], args.env_kwargs[1::2]
-    if len(names) != len(values):
-        raise ValueError("--env-kwargs takes names and values in turn")
-    kwargs = parsed(dict(zip(names, values, strict=True)))
+    kwargs = named(args.env_kwargs)
     wanted = args.id or (DEFAULT_ID if args.policy in (None, "expert", "random") else None)
     actor, env_id, trained = find_actor(args.policy or "default", wanted, args.seed, args.trust)
     return actor, find(wanted or env_id).id, {**trained, **kwargs}
@@ -161,6 +161,8 @@ def _demo(args: argparse.Namespace, rest: list[str]) -> int:
     if not rest or rest[0].startswith("-"):
         _list_demos(rest)
         return 0
+    if any(word.split("=")[0] == "--web" for word in rest):
+        check_installed(("pygame", "viser", "trimesh"), "for a page", "web")
     from pbd_gym.demos import run  # imports Warp: not for the list
 
     return run.main(rest)

@@ -7,7 +7,9 @@ kernel that is being compiled before it is loaded.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,14 +21,46 @@ import warp as wp
 
 from pbd_gym.runtime.compiler_errors import compiler_errors
 from pbd_gym.runtime.files import first_time
-from pbd_gym.runtime.messages import announced, quiet_warp, start_warp
+from pbd_gym.runtime.messages import quiet_warp, start_warp
 
 DELAY = 0.8
-"""Time after which a message is shown [s]; kernels in the cache load faster."""
+"""Time for which nothing is said of a compilation [s]."""
+POLL = 0.2
+"""Time between two looks whether something is compiled [s]."""
 _TEXT = "compiling kernels for this machine (some seconds, once; they are kept for later starts) ..."
 
 _turn = threading.RLock()
 _depth = 0  # of nested blocks, in the thread whose turn it is
+
+
+@contextmanager
+def _announced_builds() -> Iterator[None]:
+    """Say on standard error once that kernels are compiled, if that happens and takes longer than :data:`DELAY`."""
+    over = threading.Event()
+
+    def watch() -> None:
+        pause = DELAY
+        while not over.wait(pause):
+            pause = POLL
+            if building(Path(str(wp.config.kernel_cache_dir))):
+                print(f"pbd_gym: {_TEXT}", file=sys.stderr, flush=True)
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def building(cache: Path) -> bool:
+    """Return whether this process compiles something: Warp does so in a folder that has the process's number."""
+    try:
+        with os.scandir(cache) as entries:
+            return any(f"_p{os.getpid()}_t" in entry.name for entry in entries)
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -59,7 +93,7 @@ def compiling() -> Iterator[None]:
             if _depth > 1:  # an outer block watches already
                 yield
             else:
-                with compiler_errors(), announced(_TEXT, DELAY), quiet_warp(), cache_errors():
+                with compiler_errors(), _announced_builds(), quiet_warp(), cache_errors():
                     yield
         finally:
             _depth -= 1

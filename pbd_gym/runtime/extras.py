@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import importlib.util
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -58,12 +61,14 @@ def _quoted(requirement: str) -> str:
     return f"'{requirement}'" if set(requirement) & set("[ ") else requirement
 
 
-def load_optional(module: str, purpose: str, extra: str, package: str | None = None) -> Any:
+def load_optional(module: str, purpose: str, extra: str | None, package: str | None = None) -> Any:
     """Import an optional module.
 
     Args:
-        module: name of the module. purpose: purpose, such as ``"to render"``. extra: the extra of pbd-gym that includes
-        it. package: its name on PyPI, if different from the module's.
+        module: its name.
+        purpose: what it is needed for, such as ``"to render"``.
+        extra: the extra of pbd-gym that brings it; None if none does.
+        package: what it is called on PyPI, where that is not the name of the module.
 
     Raises:
         ImportError: if it is missing, with the command that installs it.
@@ -71,7 +76,31 @@ def load_optional(module: str, purpose: str, extra: str, package: str | None = N
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{package or module} is needed {purpose}: {install_hint(extra)}") from error
+        hint = install_hint(extra) if extra else f"pip install {package or module}"
+        raise ImportError(f"{package or module} is needed {purpose}: {hint}") from error
+
+
+def check_installed(modules: Sequence[str], purpose: str, extra: str) -> None:
+    """Refuse to begin without some modules; all that are missing are named at once.
+
+    Args:
+        modules: their names.
+        purpose: what they are needed for, such as ``"to render"``.
+        extra: the extra of pbd-gym that brings them.
+
+    Raises:
+        ImportError: if one is missing.
+    """
+    missing = [name for name in modules if sys.modules.get(name, name) is None or not _found(name)]
+    if missing:
+        together = " and ".join(part for part in (", ".join(missing[:-1]), missing[-1]) if part)
+        verb = "are" if len(missing) > 1 else "is"
+        raise ImportError(f"{together} {verb} needed {purpose}: {install_hint(extra)}")
+
+
+def _found(module: str) -> bool:
+    """Return whether there is a module of that name; it is not imported."""
+    return module in sys.modules or importlib.util.find_spec(module) is not None
 
 
 class DisplayError(RuntimeError):

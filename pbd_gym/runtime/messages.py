@@ -22,6 +22,11 @@ def let_warp_talk() -> None:
     _loud = True
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or what kind it is."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 @contextmanager
 def announced(text: str, delay: float) -> Iterator[None]:
     """Context for work that may take long:

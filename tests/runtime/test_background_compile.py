@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -189,3 +190,17 @@ def test_steps_taken_while_a_kernel_is_compiled_are_the_same_to_the_bit(
         demo.step()
     for field in ("positions", "velocities"):
         assert_array_equal(demo.state.save()[field], seen[field])
+
+
+def test_compilation_is_announced_while_it_happens_and_only_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Guards what a slow machine was told: that kernels were compiled, when they came from the cache."""
+    monkeypatch.setattr(compilation, "DELAY", 0.02)
+    monkeypatch.setattr(compilation, "POLL", 0.01)
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    for folder, told in (("wp_other_p1_t2", False), (f"wp_own_p{os.getpid()}_t7", True)):
+        (tmp_path / folder).mkdir()
+        with compiling():
+            time.sleep(0.3)
+        assert ("compiling kernels" in capsys.readouterr().err) is told

@@ -14,7 +14,7 @@ from pbd_gym.training.behaviour_cloning import CloneArgs, main, samples
 from pbd_gym.training.collect import CollectArgs
 from pbd_gym.training.collect import main as collect
 from pbd_gym.training.data.datasets import Episode
-from pbd_gym.training.episodes.evaluation import evaluate, random_policy, unseen_env
+from pbd_gym.training.episodes.evaluation import Unseen, evaluate, random_policy
 from pbd_gym.training.learners.fitting import fit, fitted_policy
 from pbd_gym.training.settings.imitation import FitArgs
 
@@ -29,7 +29,7 @@ def test_a_clone_does_as_the_expert_does(tmp_path: Path) -> None:
     collect(demonstrations)
     args = CloneArgs(tmp_path / "rope-v0", tmp_path / "clone.npz", epochs=30, batch_size=64, eval_episodes=8)
     policy = main(args)
-    env = unseen_env("PBDRopeStraighten-v0", 8, **{name: int(value) for name, value in KWARGS.items()})
+    env = Unseen("PBDRopeStraighten-v0", 8, **{name: int(value) for name, value in KWARGS.items()})
     chance = evaluate(random_policy(env), env).normalized_performance
     assert policy.normalized_performance > 0.9
     assert 1.0 - policy.normalized_performance < 0.5 * (1.0 - chance)

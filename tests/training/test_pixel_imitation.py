@@ -10,10 +10,11 @@ import torch
 from stable_baselines3.common.vec_env.stacked_observations import StackedObservations
 
 from pbd_gym.training.agents.policies import find_policy, pixel_ids
-from pbd_gym.training.episodes.evaluation import unseen_env
+from pbd_gym.training.episodes.evaluation import Unseen
+from pbd_gym.training.episodes.record import Stacked
 from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.pixel_imitation import Args, Classroom, Lesson, main
-from pbd_gym.training.runs.checkpoint import load_agent
+from pbd_gym.training.runs.loaded_agent import read_agent
 from pbd_gym.training.runs.named_policies import find_actor
 from pbd_gym.training.settings.tuned import PIXELS
 
@@ -25,7 +26,7 @@ def test_moments_are_stacked_as_in_stable_baselines() -> None:
     random = np.random.default_rng(0)
     pictures = random.integers(0, 255, (5, 2, 3, 4, 4), dtype=np.uint8)
     lesson = Lesson(pictures, torch.zeros(5, 2, 1), torch.zeros(5, 2, 1))
-    space = unseen_env(ID, 2, obs_mode="rgb", pixels={"size": (4, 4)}).observation_space
+    space = Unseen(ID, 2, obs_mode="rgb", pixels={"size": (4, 4)}).observation_space
     stack = StackedObservations(2, 3, space)  # type: ignore[arg-type, var-annotated]
     rows = pictures.transpose(0, 1, 3, 4, 2)
     expected = [stack.reset(rows[0]).copy()]
@@ -44,9 +45,9 @@ def test_a_student_comes_to_do_what_its_teacher_does(tmp_path: Path) -> None:
     assert last[0] < 0.8 * first[0] and last[1] < first[1]
     room.env.close()
     main(args)
-    agent = load_agent(tmp_path / "run" / "model.zip")
-    env = unseen_env(ID, 2, agent.frame_stack, **agent.env_kwargs)
-    actions = agent(env.reset())
+    agent = read_agent(tmp_path / "run" / "model.zip")
+    env = Unseen(ID, 2, agent.frame_stack, **agent.env_kwargs)
+    actions = Stacked(agent, agent.frame_stack)(env.batch, env.batch.reset(seed=0)[0], True)
     assert actions.shape == (2, 6) and np.ptp(actions, axis=0).max() > 0.0
 
 

@@ -16,11 +16,10 @@ from PIL import Image
 from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import benchmark
 from pbd_gym.training.agents.policies import load_policy
 from pbd_gym.training.episodes import evaluation
-from pbd_gym.training.episodes.evaluation import evaluate, random_policy, table, unseen_env
+from pbd_gym.training.episodes.evaluation import Unseen, evaluate, random_policy, table
 from pbd_gym.training.episodes.rollouts import each_start, unseen_arguments
 from pbd_gym.training.learners import torch_learner
 from pbd_gym.training.learners.torch_ppo import Trainer, make
@@ -231,7 +230,7 @@ def test_arguments_override_tuned_numbers() -> None:
 
 def test_evaluation_repeats() -> None:
     """Same policy, same seeds, same table; and a policy that is perfect by construction is told from a random one."""
-    env = make_sb3_vec_env("PBDCloth-v0", 4, goal_shift=(0.0, 0.0, 0.0), goal_turn=0.0)
+    env = Unseen("PBDCloth-v0", 4, goal_shift=(0.0, 0.0, 0.0), goal_turn=0.0)
     still = evaluate(lambda o: np.zeros((4, 6), dtype=np.float32), env)
     assert still.success_rate == 1.0  # the goals are where the corners hang
     noisy = evaluate(random_policy(env), env)
@@ -244,9 +243,9 @@ def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch
     """Guards that easier starts are for training alone, and that numbers of the command line arrive as numbers."""
     made: list[dict[str, Any]] = []
 
-    def spy(env_id: str, num_envs: int, seed: int | None = None, **kwargs: Any) -> Any:
-        made.append(kwargs)
-        return make_sb3_vec_env(env_id, num_envs, seed, **kwargs)
+    def spy(env_id: str, episodes: int, kwargs: dict[str, Any]) -> Any:
+        made.append(unseen_arguments(env_id, episodes, kwargs))
+        return made[-1]
 
     def spy_on_training(env_id: str, num_envs: int, device: Any, **kwargs: Any) -> Any:
         made.append(kwargs)
@@ -255,7 +254,7 @@ def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch
     easier = {"upright_starts": 0.5, "start_angle": 0.1}
     settings = PPOSettings(64, n_steps=16, batch_size=64, training_env=easier)
     monkeypatch.setitem(tuned.TABLE["ppo"], "PBDPendulum-v0", settings)
-    monkeypatch.setattr(evaluation, "make_sb3_vec_env", spy)
+    monkeypatch.setattr(evaluation, "unseen_arguments", spy)
     monkeypatch.setattr(torch_learner, "make", spy_on_training)
     arguments = ["--total-timesteps", "64", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1", "--no-gif"]
     kwargs = ["--env-kwargs", "substeps", "10", "lengths", "(1.0,0.5)", "start_angle", "0.3", "obs_mode", "particles"]
@@ -277,7 +276,8 @@ def test_training_from_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert about["settings"]["frame_stack"] == tuned.PIXELS["PBDCloth-v0"].frame_stack > 1
     assert (tmp_path / "agent.gif").is_file()
     assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2", "--gif", str(tmp_path / "again.gif")]) == 0
-    assert "| trained | 2 |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "| trained | 2 |" in out and out.splitlines()[-1] == str(tmp_path / "again.gif")
     assert (tmp_path / "again.gif").is_file()
 
 
@@ -307,8 +307,8 @@ def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
     A bank of the usual seed would begin with the states that are trained on.
     """
     small = {"rows": 6, "columns": 6, "substeps": 8}
-    env = unseen_env("PBDClothFold-v0", 4, **small, starts_seed=0)
-    batch = env.unwrapped.batch  # type: ignore[attr-defined]
+    env = Unseen("PBDClothFold-v0", 4, **small, starts_seed=0)
+    batch = env.batch
     trained_on = gym.make_vec("PBDClothFold-v0", 1, **small).start_positions  # type: ignore[attr-defined]
     assert len(batch.start_positions) == 16 != len(trained_on)
     assert np.abs(batch.start_positions[:, None] - trained_on).max(axis=(2, 3)).min() > 0.0

@@ -102,6 +102,7 @@ def write_dataset(
     """
     check_new(path)
     spec = copy.deepcopy(gym.spec(env_id))
+    spec.kwargs.pop("registered", None)  # what it stands for is there itself
     spec.kwargs.update(env_kwargs)
     if "max_episode_steps" in spec.kwargs:
         spec.max_episode_steps = spec.kwargs.pop("max_episode_steps")

@@ -15,7 +15,8 @@ from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import MLPPolicy, find_policy
 from pbd_gym.training.data.datasets import Episode
 from pbd_gym.training.episodes.cameras import IMAGES, Cameras
-from pbd_gym.training.runs.checkpoint import Checkpoint, load_agent
+from pbd_gym.training.runs.checkpoint import Checkpoint
+from pbd_gym.training.runs.loaded_agent import read_agent
 from pbd_gym.training.runs.named_policies import check_file, check_trained_on
 from pbd_gym.training.settings.tuned import planning_of
 
@@ -35,14 +36,14 @@ def agent_of(name: str, env_id: str, trust: bool = False) -> MLPPolicy | Checkpo
         trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.checkpoint.load_agent`.
-        ValueError: for an unknown name, a task without a bundled agent, or an agent of another environment.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.loaded_agent.read_agent`.
+        ValueError: for another name, a task without a bundled agent, or an agent of another environment.
     """
     if name in SCRIPTS:
         return None
     if name != "trained":
         check_file(name, (*SCRIPTS, "trained"))
-    agent = find_policy(env_id) if name == "trained" else load_agent(Path(name), trust)
+    agent = find_policy(env_id) if name == "trained" else read_agent(Path(name), trust)
     check_trained_on(name, agent.env_id, env_id)
     return agent
 

@@ -8,11 +8,12 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env, stacked
 from pbd_gym.training.agents.auxiliary_loss import StatePrediction
 from pbd_gym.training.agents.sb3_models import make_model, show_expert, standardise
-from pbd_gym.training.episodes.evaluation import Summary, stacked
+from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
+from pbd_gym.training.episodes.wrapping import wrapped
 from pbd_gym.training.runs import checkpoint
 from pbd_gym.training.runs.monitor import Monitor
 from pbd_gym.training.runs.run_files import Network, network_to_json
@@ -62,8 +63,12 @@ class SB3Learner:
 
     Args:
         env_id: environment to train on.
-        algorithm: training algorithm. settings: numbers of the algorithm. seed: seed of the networks, the noise and the
-        environments. log: folder for TensorBoard, or None. training_kwargs: arguments of the training environment.
+        algorithm: which one.
+        settings: its numbers.
+        seed: of the networks, the noise and the environments.
+        log: folder for TensorBoard, or None.
+        training_kwargs: arguments of the environment that is trained on.
+        wrapper: see :func:`pbd_gym.training.episodes.wrapping.wrapped`.
 
     Raises:
         ValueError: as :func:`pbd_gym.training.agents.sb3_models.make_model`.
@@ -80,9 +85,11 @@ class SB3Learner:
         seed: int,
         log: Path | None,
         training_kwargs: dict[str, Any],
+        wrapper: str | None = None,
     ) -> None:
         self._first = first = seed * settings.num_envs
-        self.env = stacked(make_sb3_vec_env(env_id, settings.num_envs, first, **training_kwargs), settings.frame_stack)
+        batch = make_sb3_vec_env(env_id, settings.num_envs, first, lambda env: wrapped(env, wrapper), **training_kwargs)
+        self.env = stacked(batch, settings.frame_stack)
         self._predictors: list[StatePrediction] = []
         if settings.predict_state:
             self._predictors = [StatePrediction(env_id, settings.num_envs, first, **training_kwargs)]

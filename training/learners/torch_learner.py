@@ -11,12 +11,14 @@ from gymnasium import spaces
 from tqdm import tqdm
 
 from pbd_gym.runtime.files import replacing
+from pbd_gym.runtime.messages import first_line
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
+from pbd_gym.training.episodes.wrapping import wrapped
+from pbd_gym.training.learners.diagnostics import diagnostics
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_ppo import Trainer, make
-from pbd_gym.training.runs.checkpoint import first_line
 from pbd_gym.training.runs.monitor import STATE, Monitor
 from pbd_gym.training.settings.algorithms import PPOSettings, Settings
 
@@ -33,9 +35,13 @@ class TorchLearner:
     Args:
         env_id: environment to train on.
         settings: numbers of PPO.
-        seed: seed of the networks, the noise and the environments. device: device of all tensors. ranks: processes that
-        train together. log: folder for TensorBoard, or None. env_kwargs: arguments of the environment that the agent is
-        for. training_kwargs: arguments of the training environment.
+        seed: of the networks, the noise and the environments.
+        device: where everything is.
+        ranks: the processes that train together.
+        log: folder for TensorBoard, or None.
+        env_kwargs: arguments of the environment that agents are for.
+        training_kwargs: arguments of the environment that is trained on.
+        wrapper: see :func:`pbd_gym.training.episodes.wrapping.wrapped`.
     """
 
     model: str = "model.npz"
@@ -51,9 +57,10 @@ class TorchLearner:
         log: Path | None,
         env_kwargs: dict[str, Any],
         training_kwargs: dict[str, Any],
+        wrapper: str | None = None,
     ) -> None:
         self.env_id, self.env_kwargs, self.ranks = env_id, env_kwargs, ranks
-        self.env = make(env_id, settings.num_envs, **{**training_kwargs, "device": device})
+        self.env = wrapped(make(env_id, settings.num_envs, **{**training_kwargs, "device": device}), wrapper)
         self.trainer = Trainer(self.env, settings, seed, device, ranks)
         self._folder = log
         self._writer: Any = None
@@ -91,10 +98,9 @@ class TorchLearner:
                 if reward is None:
                     break
                 bar.update(trainer.steps - bar.n)
-                if monitor is not None:
-                    self.log(
-                        {"rollout/reward": reward, "train/noise": float(trainer.agent.log_std.detach().exp().mean())}
-                    )
+                if monitor is not None and trainer.rollout is not None:
+                    numbers = diagnostics(trainer, trainer.rollout)
+                    self.log({"rollout/reward": reward, "time/fps": monitor.speed(), **numbers})
         self.ranks.check_equal(trainer.agent)
 
     def log(self, numbers: dict[str, float]) -> None:

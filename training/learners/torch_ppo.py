@@ -208,6 +208,8 @@ class Trainer:
         """Agent to evaluate and keep: with ``settings.average`` it has a moving mean of the weights."""
         self.steps = 0
         """Environment steps so far, of all processes."""
+        self.rollout: Rollout | None = None
+        """Rollout of the last update."""
         self.images = Images(env, device) if settings.images else None
         self.penalties: list[Penalty] = []
         """Further terms of the loss."""
@@ -227,6 +229,7 @@ class Trainer:
                     self.agent.log_std.clamp_(max=most)
             rollout, reward = self.collect()
             self.update(rollout)
+            self.rollout = rollout
             self.steps += rollout.values.numel() * self.ranks.count
             yield reward
 

@@ -22,7 +22,7 @@ from stable_baselines3.common.preprocessing import is_image_space, is_image_spac
 from stable_baselines3.common.vec_env import VecTransposeImage
 
 from pbd_gym.runtime.files import replacing
-from pbd_gym.training.agents.policies import MLPPolicy, load_policy
+from pbd_gym.runtime.messages import first_line
 from pbd_gym.training.agents.sb3_models import CLASSES, network_keywords
 from pbd_gym.training.runs import run_files
 from pbd_gym.training.runs.run_files import TrainingRun, read_run
@@ -96,19 +96,6 @@ def load(path: Path, trust: bool = False) -> Checkpoint:
     return Checkpoint(policy, run.env_id, run.env_kwargs, frames, policy.observation_space)
 
 
-def load_agent(path: Path, trust: bool = False) -> Checkpoint | MLPPolicy:
-    """Read an agent of ``pbd-gym train``: ``model.zip`` of Stable-Baselines3, or ``model.npz``.
-
-    Args:
-        path: path of the file.
-        trust: see :func:`load`; files of arrays need none.
-
-    Raises:
-        FileNotFoundError, ValueError: as :func:`load` and :func:`pbd_gym.training.agents.policies.load_policy`.
-    """
-    return load_policy(path) if path.suffix == ".npz" else load(path, trust)
-
-
 def _rebuilt(run: TrainingRun, path: Path) -> BasePolicy:
     """Return the policy of a run with the weights of a checkpoint."""
     network = run.network
@@ -159,8 +146,3 @@ def _channels_first(space: spaces.Space[Any]) -> spaces.Space[Any]:
     if is_image_space(space) and not is_image_space_channels_first(space):  # type: ignore[arg-type]
         return VecTransposeImage.transpose_space(space)  # type: ignore[arg-type]
     return space
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or its type."""
-    return (str(error).splitlines() or [type(error).__name__])[0]

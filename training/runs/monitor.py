@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
-from pbd_gym.training.episodes.evaluation import Summary, evaluate
+from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.reports.curves import Point
 
@@ -55,33 +55,39 @@ class Monitor:
     """Evaluates and saves a learner at regular intervals. Its clock runs only during training.
 
     Args:
-        learner: learner to monitor.
-        unseen: batch to evaluate on, a Stable-Baselines3 ``VecEnv``.
-        folder: folder for ``model_STEPS_steps.npz`` or ``.zip``.
+        learner: what trains.
+        unseen: batch to evaluate on.
+        folder: where ``model_STEPS_steps.npz`` or ``.zip`` go.
         every: environment steps between evaluations.
         save_every: environment steps between checkpoints.
         target: success rate at which training ends, None for never.
     """
 
     def __init__(
-        self, learner: Learner, unseen: Any, folder: Path, every: int, save_every: int, target: float | None = None
+        self, learner: Learner, unseen: Unseen, folder: Path, every: int, save_every: int, target: float | None = None
     ) -> None:
         self.learner, self.unseen, self.folder, self.target = learner, unseen, folder, target
         self.every, self.save_every = max(every, 1), max(save_every, 1)
         self.points: list[Point] = []
         """The learning curve so far."""
         self.enough = False
-        """Whether the target has been reached."""
-        self._start, self._pause = 0.0, 0.0
+        """Whether the target is reached."""
+        self._start, self._pause, self._from = 0.0, 0.0, 0
         self._next, self._next_save = 0, self.save_every
 
     def start(self) -> None:
         """Start the clock, at the end of an existing curve if there is one."""
         self._start = time.perf_counter() - (self.points[-1].seconds if self.points else 0.0)
         self._pause = 0.0
-        steps = self.learner.steps
+        steps = self._from = self.learner.steps
+        self._begun = time.perf_counter()
         self._next = self.points[-1].steps + self.every if self.points else steps
         self._next_save = (steps // self.save_every + 1) * self.save_every
+
+    def speed(self) -> float:
+        """Return the environment steps per second of training since the start."""
+        seconds = time.perf_counter() - self._begun - self._pause
+        return (self.learner.steps - self._from) / max(seconds, 1e-9)
 
     def visit(self) -> None:
         """Evaluate and save if due; called before every rollout."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ import numpy as np
 
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.recording import Actor, RandomActor, expert
+from pbd_gym.runtime.objects import find_object
 from pbd_gym.training.agents.policies import find_pixel_policy, find_policy, shipped_ids
 from pbd_gym.training.episodes.record import Stacked
 
 NAMES = ("default", "expert", "random", "plan", "trained", "pixels")
 """Policies without a file of the user's."""
+OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+"""A policy of the user's: module, colon, name."""
 
 
 def check_file(name: str, others: Sequence[str]) -> None:
@@ -50,7 +54,8 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     Args:
         name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"pixels"`` for
             the one that sees pictures, ``"default"`` for the expert or, if the task has none, the bundled policy, or a
-            file: model.npz or model.zip of a training run, NAME.npz of a policy.
+            file: model.npz or model.zip of a training run, NAME.npz of a policy; or ``"module:function"``, see
+            :func:`own_actor`.
         env_id: environment; None for that of the file.
         seed: seed of random actions and of the planner.
         trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
@@ -62,6 +67,8 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     """
     if name in NAMES and env_id is None:
         raise ValueError(f"--policy {name} needs an id")
+    if OWN.fullmatch(name):
+        return own_actor(name, env_id)
     if name not in NAMES:
         check_file(name, NAMES[1:])
     if name == "default":
@@ -81,6 +88,51 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     agent = load(find_pixel_policy(str(env_id)) if name == "pixels" else Path(name), trust)
     check_trained_on(name, agent.env_id, env_id)
     return Stacked(agent, agent.frame_stack), agent.env_id, dict(agent.env_kwargs)
+
+
+def own_actor(name: str, env_id: str | None) -> tuple[Actor, str, dict[str, Any]]:
+    """Return a person's own policy, the id of its environment, and that environment's arguments.
+
+    Args:
+        name: ``"module:name"`` of a function from a batch of observations to actions, or of an object with ``predict``
+            as Stable-Baselines3 has it. Its attribute ``env_kwargs``, a dict, says what it sees, if there is one.
+        env_id: environment.
+
+    Raises:
+        ValueError: without an id, or if there is nothing of that name.
+        TypeError: if it cannot act.
+    """
+    if env_id is None:
+        raise ValueError(f"--policy {name} needs an id")
+    found = find_object(name, "--policy")
+    if not isinstance(found, type) and hasattr(found, "predict"):
+        actor: Actor = _Predicting(found)
+    elif callable(found) and not isinstance(found, type):
+
+        def actor(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
+            return found(observation)
+    else:
+        raise TypeError(f"--policy {name} is neither a function nor an object with predict")
+    return actor, env_id, dict(getattr(found, "env_kwargs", {}))
+
+
+class _Predicting:
+    """Acts by an object with ``predict``, and keeps its state.
+
+    Args:
+        policy: that object.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self._state: Any = None
+
+    def __call__(self, env: Any, observation: Any, begins: bool) -> Any:
+        """Return actions, shape (num_envs, size)."""
+        self._state = None if begins else self._state
+        start = np.full(env.num_envs, begins)
+        actions, self._state = self._policy.predict(observation, self._state, start, deterministic=True)
+        return actions
 
 
 def default(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 UNSEEN_SEED = 1_000_000
@@ -56,6 +56,18 @@ def check_seeds(first: int, count: int) -> None:
                 f"episodes with seeds from {kept:,} to {kept + KEPT - 1:,} are kept for evaluation, and these have "
                 f"{first:,} to {first + count - 1:,}: choose another --seed"
             )
+
+
+def named(words: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of an environment that a command line has as names and values in turn.
+
+    Raises:
+        ValueError: for a name without a value.
+    """
+    names, values = words[::2], words[1::2]
+    if len(names) != len(values):
+        raise ValueError("--env-kwargs takes names and values in turn")
+    return parsed(dict(zip(names, values, strict=True)))
 
 
 def parsed(words: Mapping[str, str]) -> dict[str, Any]:

@@ -59,6 +59,10 @@ class TrainArgs:
     """learning rate of Adam at the start"""
     gamma: float | None = None
     """discount per step"""
+    gae_lambda: float | None = None
+    """decay of generalised advantage estimation of PPO"""
+    clip_range: float | None = None
+    """largest change of the probability ratio of PPO"""
     log_std_init: float | None = None
     """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
@@ -87,6 +91,14 @@ class TrainArgs:
     """device of the physics and of the learner in torch: cpu or cuda:0; with torchrun cuda means one GPU per process"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
+    wrapper: str | None = None
+    """wrapper of the environments that are trained in, such as a reward of your own: module:Name of a
+    gymnasium.vector.VectorWrapper or a gymnasium.Wrapper"""
+    wandb: bool = False
+    """send what TensorBoard shows to Weights & Biases too, where that is installed"""
+    config: Path | None = None
+    """file of these arguments by name, JSON or TOML, such as the config.json that a run leaves; those of the command
+    line win over it"""
 
     @property
     def folder(self) -> Path:
@@ -106,6 +118,8 @@ class TrainArgs:
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
             pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
             found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
+        if self.wrapper is not None and isinstance(found, PPOSettings):
+            found = dataclasses.replace(found, images=False)  # nobody knows whether another reward has the symmetries
         every = {f.name for kind in (PPOSettings, SACSettings) for f in dataclasses.fields(kind)}
         given = {name: value for name in every if (value := getattr(self, name, None)) is not None}
         others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})
@@ -163,6 +177,34 @@ class SweepArgs:
     """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
     imitate: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """further arguments of pbd-gym imitate, for example --imitate=--demonstrations --imitate=200"""
+
+
+@dataclass
+class TuneArgs:
+    """Search for settings of PPO in torch by Optuna. The first trial has the tuned numbers of the id."""
+
+    env_id: Annotated[str, tyro.conf.Positional]
+    """environment to train on"""
+    trials: int = 20
+    """trainings; those of an earlier search in the same folder count too"""
+    total_timesteps: int | None = None
+    """environment steps of a training"""
+    num_envs: int | None = None
+    """environments in the batch"""
+    seeds: tuple[int, ...] = (0,)
+    """seeds that each trial trains with; its score is their mean"""
+    evaluations: int = 4
+    """evaluations during a training, after each of which a trial that is worse than most ends"""
+    eval_episodes: int = 50
+    """unseen episodes per evaluation"""
+    search_seed: int = 0
+    """seed of the search"""
+    out: Path | None = None
+    """folder of the search, runs/ID-tune by default; the same again goes on"""
+    device: str = "cpu"
+    """device of the physics and of the learner: cpu or cuda:0"""
+    env_kwargs: dict[str, str] = field(default_factory=dict)
+    """arguments of the environment, for example --env-kwargs action_mode picker"""
 
 
 @dataclass

@@ -26,7 +26,7 @@ class Images:
     """
 
     def __init__(self, batch: Any, device: torch.device) -> None:
-        maps = [(one.index, one.sign) for one in stacked_maps(batch)]
+        maps = [(one.index, one.sign) for one in stacked_maps(batch.unwrapped)]
         self.index, self.sign = (
             [torch.as_tensor(part, device=device) for part in parts] for parts in zip(*maps, strict=True)
         )

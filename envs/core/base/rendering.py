@@ -32,6 +32,24 @@ class Pictures:
         self.options = options
         self._renderers: dict[str, Any] = {}
         self._seen = True
+        self._kept: list[list[np.ndarray]] = [[] for _ in range(world.num_envs)]
+        """Pictures of each environment since the last call of render, for ``"rgb_array_list"``."""
+
+    def keep(self, begun: Any, shown: Any) -> None:
+        """Draw environments for the mode ``"rgb_array_list"``.
+
+        Args:
+            begun: whose episodes have just begun, bool, shape (num_envs,): earlier pictures of theirs are dropped.
+            shown: which ones are drawn, bool, shape (num_envs,).
+        """
+        size = self.options.size
+        assert isinstance(size, tuple)
+        begun, shown = (flags.cpu().numpy() if hasattr(flags, "cpu") else flags for flags in (begun, shown))
+        for env, picture in enumerate(self._draw_all(self.env.num_envs, size)):
+            if begun[env]:
+                self._kept[env] = []
+            if shown[env]:
+                self._kept[env].append(picture)
 
     def frame(self, env: int, caption: str = "") -> Any:
         """Return environment ``env`` as a :class:`pbd_gym.rendering.Frame`."""
@@ -65,7 +83,7 @@ class Pictures:
             caption=caption,
         )
 
-    def render(self) -> tuple[np.ndarray, ...] | None:
+    def render(self) -> tuple[Any, ...] | None:
         """Draw according to the batch's render mode; see :meth:`TaskVectorEnv.render`.
 
         Without a display the mode ``"human"`` warns once, and shows nothing from then on.
@@ -78,6 +96,9 @@ class Pictures:
         assert isinstance(size, tuple)
         if mode is None:
             raise RuntimeError("make the environment with render_mode='rgb_array' or 'human' to draw it")
+        if mode == "rgb_array_list":
+            kept, self._kept = self._kept, [[] for _ in self._kept]
+            return tuple(kept)
         if mode == "rgb_array":
             return tuple(self._draw_all(self.env.num_envs, size))
         if self._seen:
@@ -110,11 +131,26 @@ class Pictures:
             renderer.close()
         self._renderers.clear()
 
-    def _draw_all(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
+    def draw(self, size: int | tuple[int, int], camera: Any = None) -> list[np.ndarray]:
+        """Draw all environments, whatever the batch's render mode.
+
+        Args:
+            size: width and height of each picture [pixels].
+            camera: where it is seen from; as :attr:`options` say by default.
+
+        Returns:
+            A picture of each environment, shape (height, width, 3), uint8.
+        """
+        shape = RenderOptions(size=size).size
+        assert isinstance(shape, tuple)
+        return self._draw_all(self.env.num_envs, shape, camera)
+
+    def _draw_all(self, count: int, size: tuple[int, int], camera: Any = None) -> list[np.ndarray]:
         renderer, found = self._renderer("rgb_array", size), []
+        renderer.resize(size)
         for env in range(count):
             frame = self.frame(env)
-            renderer.camera = self._camera(size, self.strayed(frame.positions))
+            renderer.camera = camera or self._camera(size, self.strayed(frame.positions))
             found.append(renderer.draw(frame))
         return found
 

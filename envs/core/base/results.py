@@ -20,6 +20,8 @@ _INVERTED = {"inverted": np.int32}
 _FLUID = {"fluid_overflow": np.int32}
 _WRENCHES = {"wrenches": np.float32}
 _PASSAGES = {"passages": np.int32}
+_WIDE: dict[Any, Any] = {np.float32: np.float64, np.int32: np.int64}
+"""Dtypes of numbers in NumPy's infos: those that Gymnasium makes of Python's, which the single environment has."""
 
 
 def row(observation: Any, env: Any) -> Any:
@@ -30,6 +32,11 @@ def row(observation: Any, env: Any) -> Any:
 def plain(values: Any) -> Any:
     """Return one number as a Python number, or a copy of an array of several."""
     return values.item() if values.ndim == 0 else values.copy()
+
+
+def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
+    """Return one environment's part of a batched info, as the single environment has it, and without masks."""
+    return {name: plain(value[env]) for name, value in info.items() if not name.startswith("_")}
 
 
 def _named(prefix: str, columns: dict[str, int]) -> dict[str, int]:
@@ -130,10 +137,11 @@ class Outputs:
         """
         info: dict[str, Any] = {}
         for key, dtype in self.results.items():
-            info[key] = self._blank(self.array(key, dtype), shown)
+            wide = self.torch is None and key not in _WRENCHES  # rows of several numbers stay as they are
+            info[key] = self._blank(self.array(key, _WIDE.get(dtype, dtype) if wide else dtype), shown)
         for (buffer, columns), filled in zip(self._columns.items(), (stepped, shown), strict=True):
             if columns:  # contiguous, since not every library takes a view with strides
-                table = self._blank(self.array(buffer, np.float32), filled).T
+                table = self._blank(self.array(buffer, np.float32 if self.torch else np.float64), filled).T
                 rows = np.ascontiguousarray(table) if self.torch is None else table.contiguous()
                 info |= {name: rows[column] for name, column in columns.items()}
         if self.waits:

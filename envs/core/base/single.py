@@ -26,14 +26,14 @@ class TaskEnv(Copied, gym.Env[Any, np.ndarray]):
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
-        if kwargs.get("output", "numpy") != "numpy":
+        if kwargs.get("output") not in (None, "numpy"):
             raise ValueError("a single environment has NumPy output only; gym.make_vec takes output='torch'")
-        if "autoreset_mode" in kwargs:
-            raise ValueError("a single environment is reset by its user; gym.make_vec takes autoreset_mode")
+        if kwargs.pop("autoreset_mode", None) is not None:
+            raise ValueError("a single environment is reset by who uses it; gym.make_vec takes autoreset_mode")
         if not hasattr(type(self), "vector_type"):
             raise TypeError(f"{type(self).__name__} has no vector_type: it is no environment of a task")
-        self.batch = self.vector_type(1, None, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)
-        """Batch of one that does the work."""
+        self.batch = self.vector_type(1, -1, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)
+        """The batch of one that does the work."""
         self.metadata = {**self.metadata, "render_fps": self.batch.metadata["render_fps"]}
         self.render_mode = render_mode
         self.observation_space = self.batch.single_observation_space

@@ -48,6 +48,7 @@ from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.envs.core.spaces.observations import make_observations
 from pbd_gym.envs.core.spaces.pixels import PixelObservations, Pixels
 from pbd_gym.envs.core.task import Task, World
+from pbd_gym.registry import set_by
 from pbd_gym.rendering.pictures.frame import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
 from pbd_gym.runtime.compilation import compiling_once
@@ -75,7 +76,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
     Args:
         num_envs: environments in the batch.
-        max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
+        max_episode_steps: steps after which an episode is truncated; -1 for no limit, and None for that of the id, or
+            no limit where the batch is made of its class.
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
         preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: default arguments that explicit ones
         override. horizon: steps after which the task itself truncates an episode, if that is sooner than
@@ -87,11 +89,12 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         action_mode: see :class:`pbd_gym.envs.core.data.hands.Actions`.
         reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 while it is a success, -1 otherwise), ``"delta"``
             (gain of ``performance`` in this step), ``"normalized"`` (``normalized_performance``) or ``"finish"`` (the
-            same, but no less than -1; at the goal plus the share of empty hands or, without hands, 1 and the share of
-            the required rest time; plus 1 while it is a success). With ``obs_mode="goal"``, which supports only the
-            first two, sparse is the default and a function of goals alone: 0 at the goals, whether held, moving or not.
-        render_mode: ``"rgb_array"``, ``"human"`` or None.
-        render_options: drawing options, a :class:`pbd_gym.rendering.RenderOptions` or a dict of its fields.
+            same, but no less than -1; at the goal plus the share of hands that are empty or, where there are none, 1
+            and the share of the time for which all has to be at rest; plus 1 while it is a success). With
+            ``obs_mode="goal"``, which takes the first two only, sparse is the default and a function of goals alone: 0
+            at the goals, held or moving or not.
+        render_mode: ``"rgb_array"``, ``"rgb_array_list"``, ``"human"`` or None.
+        render_options: how it is drawn, a :class:`pbd_gym.rendering.RenderOptions` or a dict of its fields.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
         threads: CPU threads of the physics; see :func:`pbd_gym.runtime.threads.default_threads`.
@@ -107,6 +110,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         2.0)}``, or for the pose of the ground; or the name of such ranges, ``"sim2real"``. See
             :class:`pbd_gym.envs.core.data.randomization.Randomization`.
         split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
+        registered: id whose arguments replace None; :func:`gymnasium.make_vec` gives it.
         **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
 
     Raises:
@@ -140,7 +144,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             cls.__bases__ = (*cls.__bases__, VectorEnv)
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
-        "render_modes": ["human", "rgb_array"],
+        "render_modes": ["human", "rgb_array", "rgb_array_list"],
         "render_fps": 30,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
@@ -159,16 +163,27 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         reward_mode: RewardMode | None = None,
         render_mode: str | None = None,
         render_options: RenderOptions | Mapping[str, Any] | None = None,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        output: Literal["numpy", "torch"] = "numpy",
+        autoreset_mode: AutoresetMode | str | None = None,
+        output: Literal["numpy", "torch"] | None = None,
         threads: int | None = None,
         hand: bool = False,
         wrenches: bool = False,
         passages: bool = False,
         randomize: Mapping[str, randomization.Range] | str | None = None,
         split: Split = "train",
+        registered: str | None = None,
         **overrides: Any,
     ) -> None:
+        own, output = set_by(registered), output or "numpy"
+
+        def set_or(name: str, value: Any) -> Any:
+            return own.get(name) if value is None else value
+
+        max_episode_steps, preset = set_or("max_episode_steps", max_episode_steps), set_or("preset", preset)
+        render_mode, render_options = set_or("render_mode", render_mode), set_or("render_options", render_options)
+        pixels, threads, action_mode = (
+            set_or("pixels", pixels), set_or("threads", threads), set_or("action_mode", action_mode),
+        )  # fmt: skip
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
         if output not in ("numpy", "torch"):
@@ -178,6 +193,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         num_envs = whole("num_envs", num_envs, 1)
         modes: dict[str, Any] = {"action_mode": action_mode, "obs_mode": obs_mode, "reward_mode": reward_mode}
         modes.update(randomize=randomize, horizon=horizon)
+        modes, overrides = ({name: set_or(name, v) for name, v in given.items()} for given in (modes, overrides))
         modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
         self.config = make_config(self.config_type, overrides)
         solver_options(self.config)  # refuses bad ones before any work
@@ -194,7 +210,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.reward_mode = check_reward_mode(modes["reward_mode"], self.obs_mode)
         self.pixels, self.render_mode = make_options("pixels", Pixels, pixels), render_mode
         self.render_options = make_options("render_options", RenderOptions, render_options)
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = AutoresetMode(autoreset_mode or AutoresetMode.NEXT_STEP)
         self.modes = Modes(self.action_mode, self.obs_mode, self.reward_mode, self.ranges)
         with compiling_once(type(self), self.config, self.action_mode, self.obs_mode, num_envs, device, wrenches):
             with announced("building the scene, which is large ...", DELAY):
@@ -334,6 +350,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         b.write("start_first", usual[0])  # what autoreset samples from
         b.write("start_count", usual[1])
         self._observe.launch()
+        if self.render_mode == "rgb_array_list":
+            self.pictures.keep(begun=mask, shown=mask)
         shown, nobody = (mask, np.zeros_like(mask)) if out.waits else (out.flags("chosen"), ~out.everyone)
         return out.observation(), out.info(shown=shown, stepped=nobody)
 
@@ -361,8 +379,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             actions: values in [-1, 1] (others are clipped), shape (num_envs, size), floating; NumPy or torch.
 
         Returns:
-            Observation, reward, terminated, truncated and info, as in Gymnasium's vector environments. Rewards
-            are float64, or float32 as tensors; infos of numbers are float32.
+            Observation, reward, terminated, truncated and info, as Gymnasium's vector environments give them. Rewards
+            and infos are float64, whole numbers int64, as Gymnasium has them; as tensors float32 and int32.
 
         Raises:
             ValueError: for a wrong shape or a number that is not finite. The environments are then unchanged.
@@ -372,6 +390,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """
         final = self.advance(actions)
         out = self.outputs
+        if self.render_mode == "rgb_array_list":
+            self.pictures.keep(begun=out.flags("restart"), shown=out.everyone)
         info = out.info(shown=out.everyone, stepped=~out.flags("restart"))
         ends = out.array("terminated", np.bool_), out.array("truncated", np.bool_)
         reward = out.array("reward", np.float64 if out.torch is None else np.float32)
@@ -402,8 +422,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Draw the batch.
 
         Returns:
-            With ``"rgb_array"`` a tuple of ``num_envs`` pictures, shape (height, width, 3), uint8; with ``"human"``
-            None, and a window shows them side by side.
+            With ``"rgb_array"`` a tuple of ``num_envs`` pictures, shape (height, width, 3), uint8; with
+            ``"rgb_array_list"`` a tuple of lists of them, of each step since the last call or since the episode began;
+            with ``"human"`` None, and a window shows them side by side.
         """
         return self.pictures.render()
 

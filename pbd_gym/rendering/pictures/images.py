@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pbd_gym.rendering.pictures.renderer import require_pygame
-from pbd_gym.runtime.extras import load_optional
+from pbd_gym.runtime.extras import check_installed, load_optional
 
 if TYPE_CHECKING:
     import pygame
@@ -183,7 +183,7 @@ def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, co
     """
     _check_gif(fps, colors)
     checked = _check_all(images)
-    pillow = load_optional("PIL.Image", "to write a GIF", "render", "Pillow")
+    pillow = _writer(".gif")
     palette, numbers = reduce_colors(checked, colors)
     pages = [pillow.frombytes("P", (page.shape[1], page.shape[0]), page.tobytes()) for page in numbers]
     for page in pages:
@@ -209,7 +209,7 @@ def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) ->
     """
     if not (np.isfinite(fps) and fps > 0):
         raise ValueError(f"fps must be positive and finite, got {fps}")
-    ffmpeg = load_optional("moviepy.video.io.ffmpeg_writer", "to write an MP4", "train", "moviepy")
+    ffmpeg = _writer(".mp4")
     writer, shape = None, None
     try:
         for given in images:
@@ -245,6 +245,32 @@ def film_suffix(path: str | Path) -> str:
     if suffix not in (".mp4", ".gif"):
         raise ValueError(f"a film goes to an .mp4 or a .gif file, got {Path(path).name!r}")
     return suffix
+
+
+def check_film(path: str | Path) -> str:
+    """Find out whether :func:`save_film` can write a film, before it is made. Returns its suffix.
+
+    Raises:
+        ValueError: unless the suffix is .mp4 or .gif.
+        ImportError: without pygame, or the library that writes the file.
+    """
+    suffix = film_suffix(path)
+    if suffix == ".mp4":
+        check_installed(("pygame", "moviepy"), "for an MP4", "train")
+    require_pygame()
+    _writer(suffix)
+    return suffix
+
+
+def _writer(suffix: str) -> Any:
+    """Return the module that writes films of a suffix.
+
+    Raises:
+        ImportError: without it.
+    """
+    if suffix == ".gif":
+        return load_optional("PIL.Image", "to write a GIF", "render", "Pillow")
+    return load_optional("moviepy.video.io.ffmpeg_writer", "to write an MP4", "train", "moviepy")
 
 
 def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, colors: int = 256) -> None:

@@ -27,7 +27,7 @@ def test_names_and_arrays(mode: str) -> None:
     for info in infos:
         assert set(first) == set(info) - {"final_obs", "_final_obs", "final_info", "_final_info"}
         assert all(array.flags.c_contiguous for array in arrays(info))
-        assert all(value.dtype == np.float32 for value in named(info, "reward_terms").values())
+        assert all(value.dtype == np.float64 for value in named(info, "reward_terms").values())
         assert all(info[f"_{name}"].all() for name in first if not name.startswith("_"))
     assert not any(value.any() for value in named(first, "reward_terms").values())
     assert any("final_info" in info for info in infos) == (mode == "SameStep")

@@ -19,10 +19,9 @@ from numpy.testing import assert_array_equal
 from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env, stacked
 from pbd_gym.training import enjoy as enjoying
 from pbd_gym.training.agents.sb3_models import make_model, standardise
-from pbd_gym.training.episodes.evaluation import stacked
 from pbd_gym.training.runs import checkpoint
 from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.runs.run_files import Network, network_to_json, read_run, write_run

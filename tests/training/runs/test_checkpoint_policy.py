@@ -11,8 +11,7 @@ from numpy.testing import assert_array_equal
 from stable_baselines3 import PPO
 
 from pbd_gym.envs.tools.play import Player
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training.episodes.evaluation import stacked
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env, stacked
 from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
 from tests.envs.helpers import SMALL
 

@@ -1,0 +1,52 @@
+"""Numbers that users of PPO read during training, under Stable-Baselines3's names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from pbd_gym.training.learners.torch_ppo import Rollout
+
+SAMPLES = 2048
+"""Most samples of a rollout that are looked at: enough for two digits, and no time beside an update."""
+
+
+@torch.no_grad()
+def diagnostics(trainer: Any, rollout: Rollout) -> dict[str, float]:
+    """Return what an update has done, measured on samples of its rollout after it.
+
+    ``approx_kl`` is the estimator (r - 1) - log r of Schulman 2020, http://joschu.net/blog/kl-approx.html, for the
+    ratio r of probabilities after and before the update; ``explained_variance`` is that of returns by the values before
+    it. Stable-Baselines3 means losses over the update while it goes on, so that its numbers are those of other samples.
+
+    Args:
+        trainer: after the update.
+        rollout: that it has learned from.
+    """
+    agent, settings = trainer.agent, trainer.settings
+    gain = rollout.advantages(settings.gamma, settings.gae_lambda).flatten()
+    values = rollout.values.flatten()
+    goal = gain + values
+    spread = goal.var()
+    rows = slice(None, None, max(len(gain) // SAMPLES, 1))
+    features = agent.standardised(rollout.observations.flatten(0, 1)[rows])
+    means = agent.means(features)
+    difference = agent.log_prob(rollout.actions.flatten(0, 1)[rows], means) - rollout.log_probs.flatten()[rows]
+    ratio = difference.exp()
+    scaled = ((gain - gain.mean()) / (gain.std() + 1e-8))[rows]
+    cut = ratio.clamp(1.0 - settings.clip_range, 1.0 + settings.clip_range)
+    # What agent.entropy leaves out of each number that is normally distributed.
+    constant = float((~agent.switches).sum()) * 0.5 * math.log(2.0 * math.pi * math.e)
+    found = {
+        "policy_gradient_loss": -torch.min(ratio * scaled, cut * scaled).mean(),
+        "value_loss": (agent.values(features) - goal[rows]).square().mean(),
+        "approx_kl": (ratio - 1.0 - difference).mean(),
+        "clip_fraction": ((ratio - 1.0).abs() > settings.clip_range).float().mean(),
+        "entropy_loss": -agent.entropy(means).mean() - constant,
+        "explained_variance": 1.0 - (goal - values).var() / spread if spread > 0.0 else torch.zeros(()),
+        "std": agent.log_std.exp().mean(),
+        "learning_rate": torch.tensor(trainer.adam.param_groups[0]["lr"]),
+    }
+    return {f"train/{name}": float(value) for name, value in found.items()}
