@@ -35,9 +35,12 @@ def _ids(
     """Return the ids of a task.
 
     Args:
-        name: stem of its id. module: module of its file, below ``pbd_gym.envs``. steps: steps after which an episode is
-        truncated. summary: see :class:`Entry`. classes: prefix of its class names, if not ``name``. pick_place: whether
-        there is a second id, in which hands pick and place.
+        name: stem of its id.
+        module: module of its file, below ``pbd_gym.envs``.
+        steps: steps after which an episode is truncated.
+        summary: see :class:`Entry`.
+        classes: prefix of its class names, if not ``name``.
+        pick_place: whether there is a second id, in which hands pick and place.
     """
     place = f"pbd_gym.envs.{module}:{classes or name}"
     plain = Entry(f"PBD{name}-v0", f"{place}Env", f"{place}VectorEnv", steps, summary)
@@ -104,10 +107,12 @@ def register(
     Classes are given as strings, so that registering imports nothing heavy. The same task may be registered again.
 
     Args:
-        id: new id, such as ``"MyTowel-v0"``. entry_point: single environment as ``"module:Class"``; a
-        :class:`pbd_gym.envs.TaskEnv`. vector_entry_point: batched environment likewise; a
-        :class:`pbd_gym.envs.TaskVectorEnv`. max_episode_steps: steps after which an episode is truncated. summary: task
-        of the agent, in one line. kwargs: arguments of the classes that this id changes, plain data.
+        id: new id, such as ``"MyTowel-v0"``.
+        entry_point: single environment as ``"module:Class"``; a :class:`pbd_gym.envs.TaskEnv`.
+        vector_entry_point: batched environment likewise; a :class:`pbd_gym.envs.TaskVectorEnv`.
+        max_episode_steps: steps after which an episode is truncated.
+        summary: task of the agent, in one line.
+        kwargs: arguments of the classes that this id changes, plain data.
 
     Raises:
         ValueError: if another task has that id, or a class is not given as ``"module:Class"``.

@@ -108,3 +108,28 @@ def test_bad_words_are_found() -> None:
     assert findings('"""Close the gripper."""\n')
     assert not findings('"""OFF, the format of Geomview."""\nx = 1\n"""In-place sum of the forces [N]."""\n')
     assert not findings("Picker(p, 0.02, True, gripper=False)\n")
+
+
+def run_together(source: str) -> list[str]:
+    """Return the arguments whose entry under ``Args:`` does not begin a line: readers look for them there."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        text = ast.get_docstring(node) or ""
+        entries = text.partition("Args:\n")[2].partition("\n\n")[0]
+        function = node
+        if isinstance(node, ast.ClassDef):  # what it is made of stands in its own docstring
+            made = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+            function = made[0] if made else None
+        if function is not None:
+            arguments = function.args
+            names = [each.arg for each in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
+            found += [name for name in names if re.search(rf"[.;] {name}: ", entries)]
+    return found
+
+
+def test_each_argument_begins_a_line() -> None:
+    found = [f"{path.relative_to(ROOT)}: {each}" for path in source_files() for each in run_together(path.read_text())]
+    assert found == []
+    assert run_together('def f(a, b):\n    """Add.\n\n    Args:\n        a: one. b: other.\n    """\n') == ["b"]

@@ -84,14 +84,15 @@ def find_agent(
     """Return the agent that the command line calls by a name.
 
     Args:
-        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the
-            one that sees pictures, a file: model.zip of a training run, NAME.npz of a policy; or ``"module:function"``
-            of your own, from a batch of observations to actions.
+        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the one
+            that sees pictures, a file: model.zip of a training run, NAME.npz of a policy; or ``"module:function"`` of
+            your own, from a batch of observations to actions.
         env_id: environment; None for that of the file.
         name: what the result calls it, one line without ``|``; by default the policy, the algorithm of a training run
             or the name of a file.
         seed: seed of a random policy or a planner, or the seed to report for an agent that does not record it; by
-        default that of the training run, or 0. trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
+            default that of the training run, or 0.
+        trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.named_policies.find_actor`; for a name that a
@@ -285,9 +286,12 @@ def main(
     """Evaluate a policy on ids, print a line for each, and write the results.
 
     Args:
-        ids: environments; by default that of the policy's file, those with a bundled agent, or all. policy: see
-        :func:`find_agent`. name: see :func:`find_agent`. seed: see :func:`find_agent`. out: JSON file; several results
-        become a list. trust: see :func:`find_agent`.
+        ids: environments; by default that of the policy's file, those with a bundled agent, or all.
+        policy: see :func:`find_agent`.
+        name: see :func:`find_agent`.
+        seed: see :func:`find_agent`.
+        out: JSON file; several results become a list.
+        trust: see :func:`find_agent`.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. If no ids are given, those in

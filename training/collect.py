@@ -34,8 +34,9 @@ def reference_scores(env: TaskVectorEnv, returns: list[float], args: CollectArgs
     """Return the mean returns of random actions and of the expert, over one batch of episodes.
 
     Args:
-        env: batch as for :func:`record`. returns: returns of the policy, used as the expert's if it is the expert, or
-        the task has none. args: arguments with which the policy acted.
+        env: batch as for :func:`record`.
+        returns: returns of the policy, used as the expert's if it is the expert, or the task has none.
+        args: arguments with which the policy acted.
 
     Returns:
         None if random actions score as high.

@@ -24,9 +24,11 @@ def enjoy(
 
     Args:
         name: an id with a bundled policy, or a file: NAME.npz, or model.zip of a training run, which needs torch.
-        seed: seed of the first episode. episodes: number of episodes for a GIF or for numbers; a window runs until it
-        is closed. gif: file to write instead of opening a window. headless: print numbers only. trust: see
-        :func:`pbd_gym.training.runs.checkpoint.load`.
+        seed: seed of the first episode.
+        episodes: number of episodes for a GIF or for numbers; a window runs until it is closed.
+        gif: file to write instead of opening a window.
+        headless: print numbers only.
+        trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -53,7 +55,8 @@ def _found(name: str, single: bool, trust: bool) -> tuple[Policy, str, dict[str,
     """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: name of the policy. single: whether it receives one observation rather than those of a batch.
+        name: name of the policy.
+        single: whether it receives one observation rather than those of a batch.
         trust: see :func:`enjoy`.
     """
     if not name.endswith(".zip"):

@@ -64,8 +64,8 @@ def demonstrate(
         env: the batch, with autoreset in the next step, and a time limit.
         first_seed: environment ``i`` gets ``first_seed + i``.
         noise: standard deviation of the noise on the actions of each environment, shape (num_envs,).
-        args: duration of the episodes, when the expert takes over from a learner, and when hands release. learner:
-        policy that acts instead of the noise.
+        args: duration of the episodes, when the expert takes over from a learner, and when hands release.
+        learner: policy that acts instead of the noise.
 
     Returns:
         Observations, shape (steps, size); the actions that the expert intended, shape (steps, actions); and which

@@ -105,8 +105,9 @@ class Classroom:
     """A teacher, its environments, and a student.
 
     Args:
-        args: settings of the teaching. teacher: policy to learn from. settings: settings of the student's network and
-        cameras.
+        args: settings of the teaching.
+        teacher: policy to learn from.
+        settings: settings of the student's network and cameras.
     """
 
     def __init__(self, args: Args, teacher: MLPPolicy, settings: PPOSettings) -> None:

@@ -68,8 +68,9 @@ def training_world(env_id: str, starts: int, given: Mapping[str, Any]) -> dict[s
     nine points of either, hardly notice. :func:`refine` evaluates on full towels.
 
     Args:
-        env_id: id of a registered task. starts: number of start states, for a task with a bank of them. given:
-        arguments of the caller, which take precedence.
+        env_id: id of a registered task.
+        starts: number of start states, for a task with a bank of them.
+        given: arguments of the caller, which take precedence.
     """
     batch: Any = load_env_creator(find(env_id).vector)
     fields = getattr(batch.config_type, "__dataclass_fields__", {})
@@ -206,8 +207,9 @@ def refine(policy: MLPPolicy, args: RefinementArgs, device_name: str = "cpu") ->
     """Return the best of a policy and its refinements, by success over unseen episodes.
 
     Args:
-        policy: policy to start from. args: settings of the refinement. device_name: device of the physics and of the
-        learner.
+        policy: policy to start from.
+        args: settings of the refinement.
+        device_name: device of the physics and of the learner.
 
     Raises:
         ValueError: for a seed whose episodes are reserved for evaluation.

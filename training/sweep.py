@@ -167,8 +167,8 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
 
     Raises:
         ValueError: as :func:`check_settings` and for arguments that an algorithm does not have, before anything is
-            trained; and if another sweep has meanwhile finished a run with different settings. KeyboardInterrupt: after
-            the runs have saved their state.
+            trained; and if another sweep has meanwhile finished a run with different settings.
+        KeyboardInterrupt: after the runs have saved their state.
     """
     waiting = [run for run in runs if run.finished(args.out) is None]
     for run in runs:
@@ -295,7 +295,8 @@ def report(rows: list[dict[str, Any]], folder: Path) -> None:
     The pictures show every curve in the folder, including those of other sweeps.
 
     Args:
-        rows: results of the runs. folder: target folder.
+        rows: results of the runs.
+        folder: target folder.
     """
     write_results(folder / "results.csv", rows)
     for env_id in dict.fromkeys(row["env_id"] for row in rows):
@@ -311,7 +312,9 @@ def export(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:
     An imitation has no curve.
 
     Args:
-        rows: results of the runs. out: folder of the runs. folder: target folder.
+        rows: results of the runs.
+        out: folder of the runs.
+        folder: target folder.
     """
     for row in rows:
         name = Run(row["env_id"], row["algorithm"], row["seed"]).name

@@ -98,8 +98,11 @@ def _learner(args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: to
     """Return what trains.
 
     Args:
-        args: arguments of the command. space: observation space. ranks: processes that train together. device: device
-        of the learner in torch. log: folder for TensorBoard.
+        args: arguments of the command.
+        space: observation space.
+        ranks: processes that train together.
+        device: device of the learner in torch.
+        log: folder for TensorBoard.
 
     Raises:
         ValueError: for several processes or a GPU, if Stable-Baselines3 trains.

@@ -58,8 +58,10 @@ class ClothBody:
         """Return the copies with the least motion [m], shape (count, n, 3), since some of a thin cloth keep trembling.
 
         Args:
-            handler: handler of the copies, in any state. count: number of copies to take. unfit: function of positions
-            [m], shape (copies, n, 3), that marks copies to take last, bool, shape (copies,).
+            handler: handler of the copies, in any state.
+            count: number of copies to take.
+            unfit: function of positions [m], shape (copies, n, 3), that marks copies to take last, bool, shape
+                (copies,).
         """
         before = self.settled(handler)
         handler.rest(8)
@@ -110,8 +112,8 @@ def fitted(shape: np.ndarray, x: np.ndarray, carried: np.ndarray | None = None) 
 
     Args:
         shape: points of the shape [m], shape (..., 3).
-        x: target of each of them, shape (..., 3). carried: points that are moved and rotated with them and returned
-        instead, shape (..., 3).
+        x: target of each of them, shape (..., 3).
+        carried: points that are moved and rotated with them and returned instead, shape (..., 3).
     """
     middles = [array.reshape(-1, 3).mean(axis=0) for array in (shape, x)]
     p, q = shape - middles[0], x - middles[1]

@@ -47,9 +47,9 @@ class Fold(GoalShape):
 
     Args:
         towel: the towel.
-        upper: particles that are folded over, shape (pairs,), int. lower: the particle on which each of them must lie,
-        shape (pairs,), int. in_place: whether the lower half must lie at its place in the scene, rather than at its
-        start.
+        upper: particles that are folded over, shape (pairs,), int.
+        lower: the particle on which each of them must lie, shape (pairs,), int.
+        in_place: whether the lower half must lie at its place in the scene, rather than at its start.
     """
 
     def __init__(self, towel: Towel, upper: np.ndarray, lower: np.ndarray, in_place: bool = False) -> None:

@@ -26,7 +26,8 @@ class Spreading:
 
     Args:
         towel: the towel.
-        spot: function that says where to lay it. pull: how far the hands continue along the ground after laying it; see
+        spot: function that says where to lay it.
+        pull: how far the hands continue along the ground after laying it; see
             :func:`pbd_gym.envs.cloth.moves.lay_down`.
     """
 
@@ -113,8 +114,9 @@ class Spreading:
 
         Args:
             world: the environments.
-            hands: places of the hands, shape (2, 3) [m]. way: particle positions of the towel, first row held, shape
-            (rows, columns, 3) [m]. length: final distance between the hands [m].
+            hands: places of the hands, shape (2, 3) [m].
+            way: particle positions of the towel, first row held, shape (rows, columns, 3) [m].
+            length: final distance between the hands [m].
 
         Returns:
             Final places of the hands, shape (2, 3) [m].
@@ -135,7 +137,8 @@ def hang_over(hands: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
     """Return the path of two hands that hold a towel's first row until it hangs where its last row must lie.
 
     Args:
-        hands: places of the hands, shape (2, 3) [m]. goals: targets of its particles, shape (rows, columns, 3) [m].
+        hands: places of the hands, shape (2, 3) [m].
+        goals: targets of its particles, shape (rows, columns, 3) [m].
     """
     both, far = (True, True), goals[-1, [0, -1]]
     up = 1.1 * hanging_height(goals)
@@ -177,8 +180,8 @@ class Pulling:
 
     Args:
         towel: the towel.
-        spot: function that says where to lay it. beyond: how far hands continue, as a share of the distance from the
-        middle of the towel to the held points.
+        spot: function that says where to lay it.
+        beyond: how far hands continue, as a share of the distance from the middle of the towel to the held points.
     """
 
     def __init__(self, towel: Towel, spot: PullingSpot, beyond: float = 0.08) -> None:

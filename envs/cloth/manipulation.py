@@ -74,7 +74,8 @@ def fold_flat(x: np.ndarray, kind: str, turn: int, thickness: float) -> tuple[np
     Args:
         x: positions of its particles [m], shape (rows, columns, 3).
         kind: one of :data:`FOLDS`.
-        turn: rotation of the crease in right angles. thickness: thickness of the towel [m].
+        turn: rotation of the crease in right angles.
+        thickness: thickness of the towel [m].
     """
     middle, side = x.mean(axis=(0, 1)), float(np.linalg.norm(x[-1, 0] - x[0, 0]))
     axes = np.stack([x[-1, 0] - x[0, 0], x[0, -1] - x[0, 0]]) / side

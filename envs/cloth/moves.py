@@ -29,9 +29,9 @@ def lay_down(goals: np.ndarray, pull: float, release: bool = True, parts: int = 
 
     Args:
         goals: targets of its particles, shape (rows, columns, 3) [m].
-        pull: how far they continue along the ground, in lengths of the towel, to smooth buckles. release: whether they
-        release at the end, and wait for it to sink. parts: number of parts of the way down; if an action goes from one
-        waypoint to the next, fewer take less time.
+        pull: how far they continue along the ground, in lengths of the towel, to smooth buckles.
+        release: whether they release at the end, and wait for it to sink.
+        parts: number of parts of the way down; if an action goes from one waypoint to the next, fewer take less time.
     """
     both, near, far = (True, True), goals[0, [0, -1]], goals[-1, [0, -1]]
     way, up = near - far, hanging_height(goals)
@@ -74,9 +74,11 @@ def tighten(world: World, towel: Towel, env: int, x: np.ndarray, goals: np.ndarr
     Args:
         world: the environments.
         towel: the towel.
-        env: index of the environment. x: positions of its particles, in any orientation, shape (rows, columns, 3) [m].
-        goals: targets of these, shape (rows, columns, 3) [m]. pull: how far they continue, as a share of the distance
-        from the middle to its corners: it shrinks back when released.
+        env: index of the environment.
+        x: positions of its particles, in any orientation, shape (rows, columns, 3) [m].
+        goals: targets of these, shape (rows, columns, 3) [m].
+        pull: how far they continue, as a share of the distance from the middle to its corners: it shrinks back when
+            released.
     """
     hands, middle = grip_positions(world)[env], goals.mean(axis=(0, 1))
 
@@ -109,11 +111,14 @@ def fold_over(
     """Return the path of hands that grasp points and carry them over to their targets in a flat arc.
 
     Args:
-        points: points to grasp, shape (2, 3) [m]. targets: places to lay them, shape (2, 3) [m].
+        points: points to grasp, shape (2, 3) [m].
+        targets: places to lay them, shape (2, 3) [m].
         radius: half the thickness of the cloth [m].
         held: whether the hands hold them already.
-        hands: hands to use. short: share of the way left at the end, so that the rest of the cloth is not disturbed.
-        wait: actions to wait for the cloth to sink after releasing. speed: share of the largest step per action.
+        hands: hands to use.
+        short: share of the way left at the end, so that the rest of the cloth is not disturbed.
+        wait: actions to wait for the cloth to sink after releasing.
+        speed: share of the largest step per action.
     """
     middle, arm = 0.5 * (points + targets), 0.5 * (points - targets)
     # Lower than a half circle, for the same reason.
@@ -134,7 +139,8 @@ def unfold(world: World, towel: Towel, env: int, goals: np.ndarray) -> Iterator[
     Args:
         world: the environments.
         towel: the towel.
-        env: index of the environment. goals: targets of its particles, shape (rows, columns, 3) [m].
+        env: index of the environment.
+        goals: targets of its particles, shape (rows, columns, 3) [m].
     """
     x, side = towel.shape(world, env), towel.config.mean_side
     far = np.linalg.norm(x - goals, axis=2)
@@ -160,9 +166,11 @@ def worst_pair(
 
     Args:
         world: the environments.
-        env: index of the environment. points: current places [m], shape (k, 3). targets: target places [m], shape (k,
-        3). away: distance that each must move [m], shape (k,). least: smallest distance worth moving [m]; the worst
-        point always is.
+        env: index of the environment.
+        points: current places [m], shape (k, 3).
+        targets: target places [m], shape (k, 3).
+        away: distance that each must move [m], shape (k,).
+        least: smallest distance worth moving [m]; the worst point always is.
 
     Returns:
         Start and end of the hands, shape (2, 3) [m] each, and a mask of those that carry something.

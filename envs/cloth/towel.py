@@ -116,8 +116,10 @@ def grid_counts(size: tuple[float, float], resolution: int, rows: int, columns: 
     """Return the rows (along z) and columns (along x) of a towel; a 0 follows from the rest.
 
     Args:
-        size: lengths along x and along z [m]. resolution: particles along the longer side, if both are 0. rows: given
-        rows, 0 for the number with the most even distances. columns: given columns, 0 likewise.
+        size: lengths along x and along z [m].
+        resolution: particles along the longer side, if both are 0.
+        rows: given rows, 0 for the number with the most even distances.
+        columns: given columns, 0 likewise.
     """
     width, depth = size
     if rows and columns:
@@ -186,8 +188,10 @@ class Towel(ClothBody):
         """Return two hands that start at two corners, in a box around the towel.
 
         Args:
-            first: corner of the first hand; an index into :attr:`corners`. second: corner of the second one. holding:
-            whether they hold their corners. lowest: height of the bottom of the box, if that is above the ground [m].
+            first: corner of the first hand; an index into :attr:`corners`.
+            second: corner of the second one.
+            holding: whether they hold their corners.
+            lowest: height of the bottom of the box, if that is above the ground [m].
             height: height of its top, in longer sides of the towel.
         """
         config = self.config
@@ -250,8 +254,9 @@ class Towel(ClothBody):
         """Return how many particles of other layers lie above some particles of a towel, shape (k,).
 
         Args:
-            x: positions of its particles, shape (rows, columns, 3) [m]. cells: rows and columns of the particles to
-            check, shape (k, 2), int. size: size of the environment.
+            x: positions of its particles, shape (rows, columns, 3) [m].
+            cells: rows and columns of the particles to check, shape (k, 2), int.
+            size: size of the environment.
         """
         chosen = np.asarray(cells) % x.shape[:2]
         offset = x - x[tuple(chosen.T)][:, None, None]

@@ -117,8 +117,9 @@ class Shirt(ClothBody):
         """Return a shape of which a part is turned over onto the rest, raised to the height of the layers below it.
 
         Args:
-            x: positions of the particles, shape (n, 3) [m]. moved: positions seen from above when turned over, shape
-            (n, 3) [m]. chosen: mask of those turned over, bool, shape (n,).
+            x: positions of the particles, shape (n, 3) [m].
+            moved: positions seen from above when turned over, shape (n, 3) [m].
+            chosen: mask of those turned over, bool, shape (n,).
         """
         config, result = self.config, x.copy()
         apart = np.linalg.norm(moved[chosen][:, None, [0, 2]] - x[None, ~chosen][..., [0, 2]], axis=2)

@@ -36,7 +36,8 @@ def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Ge
     Args:
         world: the environments.
         towel: the towel.
-        starts: number of towels. most: largest number of folds of each.
+        starts: number of towels.
+        most: largest number of folds of each.
         rng: random numbers.
     """
     config, scene, grid = towel.config, towel.scene, towel.indices

@@ -73,7 +73,8 @@ def put_down(config: Any, action_mode: ActionMode) -> Completion:
     In modes other than :data:`PICKER_MODES` the agent has nothing to release, so success does not wait for that.
 
     Args:
-        config: numbers of a task, with ``rest_speed`` and ``rest_time``. action_mode: action mode of the agent.
+        config: numbers of a task, with ``rest_speed`` and ``rest_time``.
+        action_mode: action mode of the agent.
     """
     return Completion(action_mode in PICKER_MODES, config.rest_speed, config.rest_time)
 

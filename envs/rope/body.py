@@ -93,8 +93,8 @@ class Rope:
         """Return the symmetries of a rope in an arbitrary place: rotated, mirrored, counted from the other end or not.
 
         Args:
-            *turns: images of the directions, shape (3, 3), int. hands: hands at its ends, which swap when it is counted
-            from the other end.
+            *turns: images of the directions, shape (3, 3), int.
+            hands: hands at its ends, which swap when it is counted from the other end.
         """
         everything = np.arange(self.config.particles)
         other_end = Symmetry(np.eye(3, dtype=int), everything[::-1].copy(), hands[::-1])

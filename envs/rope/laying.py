@@ -50,7 +50,8 @@ def written(letter: str, count: int, length: float) -> np.ndarray:
 
     Args:
         letter: one of :data:`LETTERS`.
-        count: number of points. length: length of the line [m], which determines the size of the letter.
+        count: number of points.
+        length: length of the line [m], which determines the size of the letter.
 
     Returns:
         [m], shape (count, 2).

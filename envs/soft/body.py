@@ -48,8 +48,8 @@ class Body:
 
     Args:
         config: the task's numbers.
-        mesh: rest shape of the body, centred on the origin. material: material of the body; by default an elastic one
-        with the numbers of ``config``.
+        mesh: rest shape of the body, centred on the origin.
+        material: material of the body; by default an elastic one with the numbers of ``config``.
     """
 
     def __init__(self, config: SoftTaskConfig, mesh: TetMesh, material: SoftMaterial | None = None) -> None:

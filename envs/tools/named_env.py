@@ -23,7 +23,8 @@ def task_class(env_id: str, entry_point: Any) -> type[TaskVectorEnv]:
     """Return the class of an id's batches.
 
     Args:
-        env_id: id, for the message. entry_point: registered entry point of its batches.
+        env_id: id, for the message.
+        entry_point: registered entry point of its batches.
 
     Raises:
         ValueError: if it is not a batch class of this package's kind.
@@ -42,7 +43,8 @@ def check_named_env(env_id: Any, env_kwargs: Any) -> None:
     observations and actions; a file must not choose where the environment runs and how it is shown.
 
     Args:
-        env_id: id in the file. env_kwargs: arguments in the file.
+        env_id: id in the file.
+        env_kwargs: arguments in the file.
 
     Raises:
         ValueError: for an id that is not registered or not a task of this kind, or an unknown argument. Whether values

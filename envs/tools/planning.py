@@ -60,7 +60,8 @@ def twin(env: TaskVectorEnv, num_envs: int, **changes: Any) -> TaskVectorEnv:
     """Return a batch of another size that accepts the snapshots of ``env``, without a time limit.
 
     Args:
-        env: batch to imitate. num_envs: environments of the new one.
+        env: batch to imitate.
+        num_envs: environments of the new one.
         **changes: arguments that differ; those of the modes of action and observation may not.
     """
     config = {field.name: getattr(env.config, field.name) for field in dataclasses.fields(env.config)}

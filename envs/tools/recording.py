@@ -57,7 +57,9 @@ def moments(env: TaskVectorEnv, act: Actor, episodes: int = 1, seed: int = 0) ->
     If the simulation of one diverges, the episode is over in all of them.
 
     Args:
-        env: batch from :func:`make_batch`. act: maps observations to actions. episodes: number of successive episodes.
+        env: batch from :func:`make_batch`.
+        act: maps observations to actions.
+        episodes: number of successive episodes.
         seed: seed of the first environment in the first episode; the next episode continues with the following seeds.
 
     Yields:
@@ -96,11 +98,14 @@ def record(
         env_id: environment to show.
         act: maps observations to actions.
         num_envs: environments in a picture.
-        episodes: successive episodes of each environment. seed: seed of the first environment.
+        episodes: successive episodes of each environment.
+        seed: seed of the first environment.
         size: width and height of each environment's picture [pixels].
         columns: environments in a row.
-        every: show one step in this many, without changing the film's duration. colors: size of a GIF's palette.
-        render_options: further drawing options. env_kwargs: arguments of the environment.
+        every: show one step in this many, without changing the film's duration.
+        colors: size of a GIF's palette.
+        render_options: further drawing options.
+        env_kwargs: arguments of the environment.
 
     Raises:
         ValueError: for an unknown suffix or a number out of range.

@@ -79,7 +79,8 @@ class Water:
 
     Args:
         config: the task's numbers.
-        width: inner width of the cup [m]. height: height of its rim above its floor [m].
+        width: inner width of the cup [m].
+        height: height of its rim above its floor [m].
         standing: whether the cup never leaves the ground.
     """
 

@@ -208,8 +208,10 @@ class Contents(Part):
     """Counts the contents of two cups, in a buffer of :data:`COLUMNS` columns.
 
     Args:
-        first: cup that the agent moves. second: another cup, or the same one if there is only one. members: particles
-        to count, shape (k,), int. name: name of the buffer.
+        first: cup that the agent moves.
+        second: another cup, or the same one if there is only one.
+        members: particles to count, shape (k,), int.
+        name: name of the buffer.
     """
 
     def __init__(self, first: Cup, second: Cup, members: np.ndarray, name: str = "contents") -> None:
@@ -241,8 +243,9 @@ class CupScore(WeightedMeasures):
     Args:
         config: the task's numbers.
         modes: modes of actions, observations and rewards.
-        contents: counter of the contents. measures: terms of the performance. best: performance that counts as 1 when
-        normalised.
+        contents: counter of the contents.
+        measures: terms of the performance.
+        best: performance that counts as 1 when normalised.
     """
 
     def __init__(

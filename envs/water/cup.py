@@ -75,8 +75,8 @@ class Cup:
         """Return the poses of the boxes, upright, shape (k, 5, 7).
 
         Args:
-            places: places of the origin, x and y [m], shape (k, 2). sunk: depth to which the walls are sunk [m], shape
-            (k,).
+            places: places of the origin, x and y [m], shape (k, 2).
+            sunk: depth to which the walls are sunk [m], shape (k,).
         """
         found = np.zeros((len(places), 5, 7))
         found[..., :3] = self.offsets()
@@ -109,10 +109,13 @@ def add_cup(
     """Add a cup that stands on the ground.
 
     Args:
-        scene: scene to add to. width: inner width [m]. height: height of the rim above the floor [m].
+        scene: scene to add to.
+        width: inner width [m].
+        height: height of the rim above the floor [m].
         wall: thickness of walls and floor [m].
-        x: x of its middle [m]. friction: Coulomb coefficient. skirt: depth to which the walls reach into the ground,
-        for a cup that never leaves it [m].
+        x: x of its middle [m].
+        friction: Coulomb coefficient.
+        skirt: depth to which the walls reach into the ground, for a cup that never leaves it [m].
     """
     middles, halves = _boxes(width, height, wall, skirt)
     places = middles + np.array([x, 0.5 * wall, 0.0])

@@ -45,8 +45,9 @@ class Pourer:
     tilted wall leaves room below. It tilts back before enough has left the cup, since more follows meanwhile.
 
     Args:
-        cup: cup to tilt. target: standing cup. shares: function that returns the share to leave the cup, shape
-        (num_envs,).
+        cup: cup to tilt.
+        target: standing cup.
+        shares: function that returns the share to leave the cup, shape (num_envs,).
     """
 
     def __init__(self, cup: Cup, target: Cup, shares: Callable[[World], np.ndarray]) -> None:

@@ -59,9 +59,10 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
 
     Args:
         positions: of all particles of the scene, at rest [m], shape (n, 3). Only lengths and angles of the triangles
-        matter: the constraint flattens the hinge, however it is folded now. indices: particles of each constraint,
-        shape (m, 4): the shared edge, then the wing of each triangle, as
-            :func:`pbd_gym.geometry.edges.hinges` gives them.
+        matter: the constraint flattens the hinge, however it is folded now.
+        indices: particles of each constraint,
+        shape (m, 4): the shared edge, then the wing of each triangle, as :func:`pbd_gym.geometry.edges.hinges` gives
+            them.
         compliance: inverse stiffness [1/J], one number or shape (m,); 0 is rigid.
 
     Returns:

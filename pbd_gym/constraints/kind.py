@@ -163,7 +163,8 @@ class Kind:
 
         Args:
             wide: lane count and precision.
-            data: struct of the whole model. options: options to compile for.
+            data: struct of the whole model.
+            options: options to compile for.
             damping: whether the sweep damps velocities; otherwise it corrects positions.
         """
         text = self.damping_text if damping else self.text

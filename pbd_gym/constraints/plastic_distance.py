@@ -28,9 +28,11 @@ def prepare(
         indices: particles of each constraint, shape (m, 2).
         yield_strain: elastic strain below which nothing yields, one number or shape (m,); not negative.
         creep_rate: how fast the strain beyond that becomes permanent [1/s], one number or shape (m,); above 0, infinite
-        for immediately. max_strain: limit of the permanent strain in either direction, one number or shape (m,); not
-        negative and below 1. compliance: inverse stiffness [m/N], one number or shape (m,). rest_length: [m], one
-        number or shape (m,), above 0; by default the distance the particles have now.
+            for immediately.
+        max_strain: limit of the permanent strain in either direction, one number or shape (m,); not negative and below
+            1.
+        compliance: inverse stiffness [m/N], one number or shape (m,).
+        rest_length: [m], one number or shape (m,), above 0; by default the distance the particles have now.
 
     Returns:
         Arrays by name, shape (m,) each.

@@ -29,7 +29,8 @@ def prepare(
             the triangle turns counter-clockwise.
         compliance: inverse stiffness [m/N], one number or shape (m,).
         distance: distance of the particle in front of its triangle's plane [m], one number or shape (m,); by default
-        the current distance. unilateral: whether it may go farther away; one value or shape (m,).
+            the current distance.
+        unilateral: whether it may go farther away; one value or shape (m,).
 
     Returns:
         Arrays by name, shape (m,) each.

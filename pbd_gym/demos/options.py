@@ -27,9 +27,9 @@ def option(
         default: a whole number, a number or a word; its type is the option's.
         text: description, with the unit in brackets.
         low, high: smallest and largest value.
-        choices: the only permitted values; with ``check``, those that keys and sliders step through. step: amount that
-        a key adds or subtracts; by default 1 for whole numbers, and a quarter of the value otherwise. check: for a word
-        that the user may type: raises ValueError if it is not allowed.
+        choices: the only permitted values; with ``check``, those that keys and sliders step through.
+        step: amount that a key adds or subtracts; by default 1 for whole numbers, and a quarter of the value otherwise.
+        check: for a word that the user may type: raises ValueError if it is not allowed.
     """
     about = {"text": text, "low": low, "high": high, "choices": tuple(choices), "step": step, "check": check}
     return field(default=default, metadata=about)

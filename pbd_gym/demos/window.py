@@ -17,7 +17,8 @@ class DemoWindow(Viewer):
     """Shows a demonstration until it is closed.
 
     Args:
-        name: name of the demonstration, used for the window and saved pictures. demo: demonstration to show.
+        name: name of the demonstration, used for the window and saved pictures.
+        demo: demonstration to show.
         size: width and height [pixels].
 
     Raises:

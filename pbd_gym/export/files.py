@@ -26,7 +26,8 @@ def write_trajectory(path: str | Path, trajectory: Trajectory) -> Path:
         The path.
 
     Raises:
-        ValueError: for an unknown suffix, or without a moment. ImportError: if the library is not installed.
+        ValueError: for an unknown suffix, or without a moment.
+        ImportError: if the library is not installed.
     """
     file, suffix = Path(path), trajectory_suffix(path)
     parts = trajectory.parts()

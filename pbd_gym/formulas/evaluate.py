@@ -19,8 +19,8 @@ def evaluate(outputs: Sequence[Number], symbols: Mapping[str, Any]) -> list[np.n
     """Return the values of numbers, in double precision.
 
     Args:
-        outputs: numbers of one trace. symbols: value of each symbol by its text, an array of any shape, real or
-        complex; shapes broadcast.
+        outputs: numbers of one trace.
+        symbols: value of each symbol by its text, an array of any shape, real or complex; shapes broadcast.
 
     Returns:
         One array per output.

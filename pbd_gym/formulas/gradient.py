@@ -35,7 +35,8 @@ def gradients(output: Number, inputs: Sequence[Number], scale: Scalar = 1.0) -> 
     ``scale = sqrt(a)`` nothing is divided.
 
     Args:
-        output: number to differentiate. inputs: nodes to differentiate by.
+        output: number to differentiate.
+        inputs: nodes to differentiate by.
         scale: factor of all derivatives.
     """
     wanted = {node.index for node in inputs}
@@ -128,7 +129,9 @@ def _over(adjoint: Number, divisor: Number, floor: float | None = None) -> Numbe
     """Return the quotient, without a division if the divisor, or the divisor apart from a floor, is already a factor.
 
     Args:
-        adjoint: dividend. divisor: divisor. floor: lower bound for a divisor that cannot be negative but may be zero.
+        adjoint: dividend.
+        divisor: divisor.
+        floor: lower bound for a divisor that cannot be negative but may be zero.
     """
     plain = divisor.args[0] if divisor.op == "max" and divisor.args[1].value is not None else divisor
 

@@ -18,8 +18,10 @@ def tshirt(width: float = 0.5, length: float = 0.7, spacing: float = 0.025, gap:
     ``collar_front`` and ``collar_back``.
 
     Args:
-        width: width across the chest, seam to seam [m]. length: length from the neck to the hem [m]. spacing:
-        approximate distance between neighbouring vertices [m]. gap: gap between front and back away from the seams [m].
+        width: width across the chest, seam to seam [m].
+        length: length from the neck to the hem [m].
+        spacing: approximate distance between neighbouring vertices [m].
+        gap: gap between front and back away from the seams [m].
 
     Raises:
         ValueError: if a number is not positive and finite, the shirt is shorter than its sleeves reach down, or the

@@ -67,7 +67,8 @@ def read_trimesh(path: str | Path, scale: float | None = None, weld: float = 1e-
     Args:
         path: .obj, .ply, .stl, .off, .gltf or .glb.
         scale: metres per unit of the file, 1 by default; a mesh of more than 10 m, perhaps in millimetres, then causes
-        a warning. weld: distance within which vertices are joined; see :func:`pbd_gym.geometry.trimeshes.trimesh`.
+            a warning.
+        weld: distance within which vertices are joined; see :func:`pbd_gym.geometry.trimeshes.trimesh`.
         repair: whether flat, duplicate and flipped triangles are repaired; ``repairs`` of the mesh counts them.
 
     Raises:
@@ -106,7 +107,8 @@ def read_tetmesh(path: str | Path, scale: float | None = None, weld: float = 1e-
     Args:
         path: .msh, .vtk, .vtu, .node, .ele, .mesh or .inp.
         scale: metres per unit of the file, 1 by default; a mesh of more than 10 m, perhaps in millimetres, then causes
-        a warning. weld: distance within which vertices are joined; see :func:`pbd_gym.geometry.tetmeshes.tetmesh`.
+            a warning.
+        weld: distance within which vertices are joined; see :func:`pbd_gym.geometry.tetmeshes.tetmesh`.
         repair: whether flat, duplicate and flipped tetrahedra are repaired; ``repairs`` of the mesh counts them.
 
     Raises:

@@ -179,8 +179,9 @@ def panels(positions: np.ndarray, triangles: np.ndarray, reach: np.ndarray) -> P
 
     Args:
         positions: rest positions [m], shape (n, 3).
-        triangles: shape (t, 3), int; counter-clockwise seen from outside. reach: distance within which two vertices
-        count as neighbours on two panels [m], shape (n,); for a pair the mean is used.
+        triangles: shape (t, 3), int; counter-clockwise seen from outside.
+        reach: distance within which two vertices count as neighbours on two panels [m], shape (n,); for a pair the mean
+            is used.
     """
     corners = positions[triangles]
     areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -216,8 +217,9 @@ def _inside(corners: np.ndarray, offset: np.ndarray, areas: np.ndarray) -> np.nd
     """Return whether the foot of a point in the plane of each triangle is inside it, shape (k,), bool.
 
     Args:
-        corners: corners of the triangles [m], shape (k, 3, 3). offset: vector from the first corner of each to the
-        point [m], shape (k, 3). areas: twice their areas along their normals [m^2], shape (k, 3).
+        corners: corners of the triangles [m], shape (k, 3, 3).
+        offset: vector from the first corner of each to the point [m], shape (k, 3).
+        areas: twice their areas along their normals [m^2], shape (k, 3).
     """
     square = np.maximum((areas * areas).sum(axis=1), 1e-300)
     u, v = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]

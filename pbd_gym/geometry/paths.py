@@ -169,8 +169,8 @@ def check_surface_lines(lines: Sequence[np.ndarray], positions: np.ndarray, tria
 
     Args:
         lines: particles of each line in order, arrays of shape (k,), int.
-        positions: rest positions of all particles [m], shape (n, 3). triangles: triangles of all surfaces, shape (t,
-        3), int.
+        positions: rest positions of all particles [m], shape (n, 3).
+        triangles: triangles of all surfaces, shape (t, 3), int.
 
     Raises:
         ValueError: for a segment that leaves the surface that both of its particles are on.

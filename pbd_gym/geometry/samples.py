@@ -26,8 +26,9 @@ def surface_samples(mesh: TriMesh, spacing: float, depth: float) -> np.ndarray:
     of radius ``depth`` at a corner touches all of its faces.
 
     Args:
-        mesh: closed mesh; any mesh if the depth is 0. spacing: approximate distance of neighbouring samples [m]. depth:
-        depth below the surface [m].
+        mesh: closed mesh; any mesh if the depth is 0.
+        spacing: approximate distance of neighbouring samples [m].
+        depth: depth below the surface [m].
     """
     shift, rank = _shifts(mesh, depth)
     positions = mesh.positions + shift
@@ -65,7 +66,9 @@ def inner_samples(mesh: TriMesh, depth: float, volume: float) -> np.ndarray:
     """Return a cubic lattice of points inside a closed mesh [m], shape (k, 3), perhaps none.
 
     Args:
-        mesh: closed mesh. depth: smallest distance from the surface [m]. volume: volume of the solid [m^3].
+        mesh: closed mesh.
+        depth: smallest distance from the surface [m].
+        volume: volume of the solid [m^3].
     """
     apart = (volume / INNER_COUNT) ** (1.0 / 3.0)
     lower, upper = mesh.positions.min(axis=0), mesh.positions.max(axis=0)

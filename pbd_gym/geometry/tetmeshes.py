@@ -69,9 +69,10 @@ def tetmesh(vertices: ArrayLike, tets: ArrayLike, weld: float = 1e-6, repair: bo
     Args:
         vertices: [m], shape (v, 3); those that no tetrahedron uses are dropped.
         tets: shape (m, 4), int, all of one orientation. Programs differ in the sign convention: a mesh that is negative
-        throughout is inverted. weld: distance within which vertices are joined, relative to the diagonal of their
-        bounding box. repair: whether flat and duplicate tetrahedra are dropped, and those with the minority orientation
-        flipped; ``repairs`` of the mesh counts them.
+            throughout is inverted.
+        weld: distance within which vertices are joined, relative to the diagonal of their bounding box.
+        repair: whether flat and duplicate tetrahedra are dropped, and those with the minority orientation flipped;
+            ``repairs`` of the mesh counts them.
 
     Raises:
         TypeError: for a ``repair`` that is not True or False.
@@ -339,9 +340,10 @@ def torus(major_radius: float, minor_radius: float, segments: int = 24, rings: i
     """Make a ring around the y axis, centred on the origin.
 
     Args:
-        major_radius: distance from the middle of the ring to the middle of its tube [m]. minor_radius: radius of the
-        tube [m]. segments: slices around the ring, at least 3. rings: layers from the middle of the tube to its
-        surface, at least 1; gives 18 * rings^2 * segments tetrahedra.
+        major_radius: distance from the middle of the ring to the middle of its tube [m].
+        minor_radius: radius of the tube [m].
+        segments: slices around the ring, at least 3.
+        rings: layers from the middle of the tube to its surface, at least 1; gives 18 * rings^2 * segments tetrahedra.
 
     Raises:
         TypeError: for counts that are not whole numbers.

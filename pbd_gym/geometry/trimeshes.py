@@ -88,10 +88,10 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6, repai
 
     Args:
         vertices: [m], shape (v, 3).
-        triangles: consistently oriented, shape (t, 3), int. weld: distance within which vertices are joined, relative
-        to the diagonal of their bounding box. repair: whether degenerate and duplicate triangles are dropped, and those
-        flipped that are oriented against their neighbours, or inwards in a closed part that lies in no other;
-        ``repairs`` of the mesh counts them.
+        triangles: consistently oriented, shape (t, 3), int.
+        weld: distance within which vertices are joined, relative to the diagonal of their bounding box.
+        repair: whether degenerate and duplicate triangles are dropped, and those flipped that are oriented against
+            their neighbours, or inwards in a closed part that lies in no other; ``repairs`` of the mesh counts them.
 
     Raises:
         TypeError: for a ``repair`` that is not True or False.
@@ -260,8 +260,8 @@ def joined_vertices(points: np.ndarray, used: np.ndarray, weld: float) -> np.nda
 
     Args:
         points: [m], shape (v, 3).
-        used: points to join, in order; others stay unchanged. weld: distance within which points are joined, relative
-        to the diagonal of the used points' bounding box.
+        used: points to join, in order; others stay unchanged.
+        weld: distance within which points are joined, relative to the diagonal of the used points' bounding box.
     """
     result = np.arange(len(points))
     result[used] = used[_joined(points[used], weld * float(np.linalg.norm(np.ptp(points[used], axis=0))))]

@@ -104,8 +104,9 @@ def hinge_compliance(kind: str, corners: np.ndarray, stiffness: np.ndarray, angl
     Args:
         kind: one of :data:`BENDING_KINDS`.
         corners: rest positions [m], shape (h, 4, 3): shared edge 0-1, wings 2 and 3. Only its lengths count: a hinge
-        folded at rest gets the numbers of a flat one. stiffness: c of each [J/rad^2], shape (h,). angle: fold angle at
-        which nonlinear kinds have the moment ``c angle`` [rad].
+            folded at rest gets the numbers of a flat one.
+        stiffness: c of each [J/rad^2], shape (h,).
+        angle: fold angle at which nonlinear kinds have the moment ``c angle`` [rad].
 
     Returns:
         Shape (h,).
@@ -139,8 +140,9 @@ def fold_compliance(
     Args:
         stiffness: c, moment per angle [J/rad^2], shape (m,).
         near: distance of one end from the fold [m], shape (m,).
-        far: distance of the other, shape (m,). offset: offset of the ends along the fold [m]. angle: reference angle
-        [rad].
+        far: distance of the other, shape (m,).
+        offset: offset of the ends along the fold [m].
+        angle: reference angle [rad].
     """
     flat = np.sqrt((near + far) ** 2 + offset**2)
     folded = np.sqrt(near**2 + far**2 + 2.0 * near * far * np.cos(angle) + offset**2)

@@ -122,8 +122,9 @@ class Camera:
         """Magnify the target by ``factor``, by moving nearer.
 
         Args:
-            factor: magnification, above 0. pixel: pixel that keeps showing the same point at the target's depth; the
-            middle of the picture by default. size: width and height of the picture [pixels].
+            factor: magnification, above 0.
+            pixel: pixel that keeps showing the same point at the target's depth; the middle of the picture by default.
+            size: width and height of the picture [pixels].
 
         Raises:
             ValueError: unless ``factor`` is positive and finite.

@@ -84,7 +84,8 @@ def read_text(path: str | Path, kind: str) -> str:
     """Return the text of a file in UTF-8.
 
     Args:
-        path: file to read. kind: expected content, for the message, such as ``"a learning curve"``.
+        path: file to read.
+        kind: expected content, for the message, such as ``"a learning curve"``.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -134,7 +135,8 @@ def check_writable(path: str | Path | None, folder: bool = False) -> None:
     """Check that a file can be written, before hours of work go into it. Nothing is left behind.
 
     Args:
-        path: path of the file; None and ``-`` need no check. folder: whether it is a folder.
+        path: path of the file; None and ``-`` need no check.
+        folder: whether it is a folder.
 
     Raises:
         OSError: if it cannot be written; the message names the path as given.
@@ -164,7 +166,8 @@ def locked(path: Path, remove: bool = True) -> Iterator[int | None]:
     """Hold a lock that only one thread of one process has at a time. It ends with the process, however that ends.
 
     Args:
-        path: file that represents the lock; it is created. remove: whether it is removed afterwards.
+        path: file that represents the lock; it is created.
+        remove: whether it is removed afterwards.
 
     Yields:
         The open file, or None where locks are impossible: in a folder that cannot be written, or on a file system

@@ -16,7 +16,8 @@ def public_names(package: str, *others: str) -> tuple[Callable[[str], Any], Call
     these directly. At run time they are read from the package's source, and each name is imported when it is used.
 
     Args:
-        package: its ``__name__``. *others: names of its own to list.
+        package: its ``__name__``.
+        *others: names of its own to list.
 
     Raises:
         ImportError: for a package without its source.

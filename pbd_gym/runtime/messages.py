@@ -77,7 +77,8 @@ class Progress:
     """Reports the progress of long work on standard error every few seconds; short work reports nothing.
 
     Args:
-        what: name of the work. total: number of steps.
+        what: name of the work.
+        total: number of steps.
         every: seconds between two lines.
     """
 

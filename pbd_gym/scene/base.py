@@ -302,10 +302,11 @@ class BaseScene:
         Args:
             triangles: particles of its triangles, shape (t, 3), int, none of them passed before.
             thickness: [m], above 0, at most a quarter of the width of each connected piece.
-            friction: Coulomb coefficient; a pair uses the mean of its two. panels: whether panels that now lie back to
-            back, such as the front and the back of a shirt, are kept a thickness apart by constraints of the kind
-            :mod:`pbd_gym.constraints.triangle_side`, one for each particle. As patches both would act as balls in a
-            crease, wider than the gap between them, and spread the shirt.
+            friction: Coulomb coefficient; a pair uses the mean of its two.
+            panels: whether panels that now lie back to back, such as the front and the back of a shirt, are kept a
+                thickness apart by constraints of the kind :mod:`pbd_gym.constraints.triangle_side`, one for each
+                particle. As patches both would act as balls in a crease, wider than the gap between them, and spread
+                the shirt.
 
         Raises:
             ValueError: for particles that do not exist or were passed before, a thickness that is not above zero, more

@@ -49,9 +49,11 @@ class FluidScene(BaseScene):
         a warning.
 
         Args:
-            positions: positions of the particles [m], shape (k, 3). material: material of the fluid; water by default.
-            spacing: distance between particles at rest [m]. velocities: [m/s], broadcast to (k, 3). dimension: 3, or 2
-            for a fluid in a plane of constant z.
+            positions: positions of the particles [m], shape (k, 3).
+            material: material of the fluid; water by default.
+            spacing: distance between particles at rest [m].
+            velocities: [m/s], broadcast to (k, 3).
+            dimension: 3, or 2 for a fluid in a plane of constant z.
 
         Returns:
             Its particles, shape (k,), int32.
@@ -143,10 +145,13 @@ class FluidScene(BaseScene):
         available to any nozzle; to keep one parked, leave it in exactly that place.
 
         Args:
-            center: centre of the nozzle [m], shape (3,). direction: direction of the jet, shape (3,); of any length but
-            zero. speed: speed of the jet [m/s], above 0. radius: radius of the nozzle [m]; in a plane it is a line of
-            twice that length. count: number of parked particles, at least 1. material, spacing: as for
-            :meth:`add_fluid`. dimension: 3 or 2; by default that of existing fluid, or 3.
+            center: centre of the nozzle [m], shape (3,).
+            direction: direction of the jet, shape (3,); of any length but zero.
+            speed: speed of the jet [m/s], above 0.
+            radius: radius of the nozzle [m]; in a plane it is a line of twice that length.
+            count: number of parked particles, at least 1.
+            material, spacing: as for :meth:`add_fluid`.
+            dimension: 3 or 2; by default that of existing fluid, or 3.
 
         Returns:
             Parked particles, shape (k,), int32.
@@ -212,9 +217,9 @@ class FluidScene(BaseScene):
         under it, and needs steps of 1.25 ms. Fluid that starts inside a body stays there. Add the fluid first.
 
         Args:
-            indices: the particles, shape (k,), int, none of the fluid and none passed before. volumes: volume of each
-            [m^3], one number or shape (k,). By default samples share the volume around them, which is right for sheets
-            and ropes. For a solid give the volumes of its vertices
+            indices: the particles, shape (k,), int, none of the fluid and none passed before.
+            volumes: volume of each [m^3], one number or shape (k,). By default samples share the volume around them,
+                which is right for sheets and ropes. For a solid give the volumes of its vertices
                 (:meth:`pbd_gym.geometry.tetmeshes.TetMesh.vertex_volumes`): they decide how deep it floats, and its
                 density counts from a tenth of the fluid's. The particles of a rigid shell have at least the volume that
                 they share, so that it holds water.
@@ -255,9 +260,9 @@ class FluidScene(BaseScene):
         Neighbours that do not fit are counted in :meth:`pbd_gym.sim.state.State.get_fluid_overflow`.
 
         Args:
-            capacity: capacity for fluid neighbours, a multiple of 8; 64 by default. boundary: capacity for particles of
-            :meth:`add_fluid_boundary`, a multiple of 8; by default as many as possible where bodies are as dense as
-            initially, and at least ``capacity``.
+            capacity: capacity for fluid neighbours, a multiple of 8; 64 by default.
+            boundary: capacity for particles of :meth:`add_fluid_boundary`, a multiple of 8; by default as many as
+                possible where bodies are as dense as initially, and at least ``capacity``.
 
         Raises:
             TypeError: if they are not whole numbers.

@@ -122,7 +122,8 @@ def check_memory(what: str, count: float, spacing: float) -> None:
     """Check that particles fit into memory before they are created: NumPy may be killed instead of failing.
 
     Args:
-        what: container of the particles, for the message. count: number of particles.
+        what: container of the particles, for the message.
+        count: number of particles.
         spacing: [m].
 
     Raises:
@@ -174,7 +175,8 @@ def check_clear(fluid: Fluid, positions: np.ndarray, collider: Solid) -> None:
     """Check that a new collider overlaps neither fluid nor a nozzle.
 
     Args:
-        fluid: fluid of the scene. positions: positions of all particles of the scene [m], shape (n, 3).
+        fluid: fluid of the scene.
+        positions: positions of all particles of the scene [m], shape (n, 3).
         collider: the new one.
 
     Raises:
@@ -191,8 +193,9 @@ def check_nozzle(fluid: Fluid, sites: np.ndarray, positions: np.ndarray) -> None
     """Check that fluid and the places of a nozzle are at least a spacing apart, so that particles can come out.
 
     Args:
-        fluid: fluid of the scene. sites: places of the nozzle [m], shape (m, 3). positions: positions of the fluid's
-        particles [m], shape (k, 3).
+        fluid: fluid of the scene.
+        sites: places of the nozzle [m], shape (m, 3).
+        positions: positions of the fluid's particles [m], shape (k, 3).
 
     Raises:
         ValueError: if they are nearer to each other.
@@ -212,8 +215,9 @@ def check_room(fluid: Fluid, positions: np.ndarray, before: np.ndarray) -> None:
     """Check that there is room for particles.
 
     Args:
-        fluid: fluid of the particles. positions: new positions [m], shape (k, 3). before: existing positions [m], shape
-        (m, 3).
+        fluid: fluid of the particles.
+        positions: new positions [m], shape (k, 3).
+        before: existing positions [m], shape (m, 3).
 
     Raises:
         ValueError: if two are nearer to each other than half a spacing.
@@ -240,7 +244,8 @@ def boundary_volumes(fluid: Fluid, positions: np.ndarray) -> np.ndarray:
     samples a spacing apart also represents the space behind it.
 
     Args:
-        fluid: fluid whose kernel is used. positions: rest positions of the samples [m], shape (b, 3).
+        fluid: fluid whose kernel is used.
+        positions: rest positions of the samples [m], shape (b, 3).
     """
     smoothing = fluid.smoothing
     sums = np.ones(len(positions))
@@ -260,8 +265,9 @@ def most_samples(fluid: Fluid, positions: np.ndarray, volumes: np.ndarray) -> in
     fill it, since bodies do not overlap.
 
     Args:
-        fluid: fluid of the particle. positions: rest positions of the samples [m], shape (b, 3). volumes: volume of
-        each, in volumes of a fluid particle, shape (b,).
+        fluid: fluid of the particle.
+        positions: rest positions of the samples [m], shape (b, 3).
+        volumes: volume of each, in volumes of a fluid particle, shape (b,).
     """
     if not len(positions):
         return 0

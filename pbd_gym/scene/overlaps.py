@@ -25,7 +25,8 @@ def warn_of_overlaps(scene: BaseScene, stacklevel: int) -> None:
     may still be set. A body on both sides of a wall but not inside is not detected.
 
     Args:
-        scene: scene with its particles at their start. stacklevel: stack level of the warning, for the caller.
+        scene: scene with its particles at their start.
+        stacklevel: stack level of the warning, for the caller.
     """
     free = scene.inv_mass > 0.0
     if scene.fluid is not None:

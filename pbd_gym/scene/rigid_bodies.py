@@ -138,8 +138,10 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
     """Represent a mesh by points with masses.
 
     Args:
-        mesh: closed mesh, unless it is a shell. spacing: distance of neighbouring samples [m]. radius: radius of the
-        balls [m]. thickness: thickness of a shell around the mesh [m]; None for a solid.
+        mesh: closed mesh, unless it is a shell.
+        spacing: distance of neighbouring samples [m].
+        radius: radius of the balls [m].
+        thickness: thickness of a shell around the mesh [m]; None for a solid.
 
     Raises:
         ValueError: for an open mesh that is not a shell, parts that are too thin, or samples that are too few or too
@@ -194,7 +196,8 @@ def matching_masses(points: np.ndarray, share: np.ndarray, moments: Moments) -> 
 
     Args:
         points: [m], shape (k, 3).
-        share: relative masses of the points at first, shape (k,). moments: moments of the body.
+        share: relative masses of the points at first, shape (k,).
+        moments: moments of the body.
 
     Returns:
         Masses [m^3], shape (k,), and the error over the largest eigenvalue.

@@ -43,19 +43,19 @@ class RigidScene(FluidScene):
             mesh: shape of the body; closed, unless there is a thickness.
             density: [kg/m^3], above 0.
             spacing: distance of neighbouring balls, about [m]; by default twice the radius if that is given, otherwise
-            one that makes about 150 balls, or more where parts are thin. For colliders flat faces are flat whatever the
-            spacing. For other particles they are bumpy: a ball of the same size sinks in between by 0.59 radii where
-            the
-                spacing is two radii, and by 0.13 where it is one.
+                one that makes about 150 balls, or more where parts are thin. For colliders flat faces are flat whatever
+                the spacing. For other particles they are bumpy: a ball of the same size sinks in between by 0.59 radii
+                where the spacing is two radii, and by 0.13 where it is one.
             radius: radius of the balls, and so of its edges and corners [m]; half the spacing by default, and always
-            half the
-                thickness of a shell.
+                half the thickness of a shell.
             thickness: thickness of a shell whose mid-surface is the mesh [m], such as the walls of a cup; None for a
-            solid. friction: Coulomb coefficient in contacts with particles; a pair uses the mean of its two. contacts:
-            whether it collides with particles of other bodies that do, see :meth:`add_particle_contacts`. position:
-            place of the mesh's origin [m], shape (3,). rotation: orthonormal matrix applied first, shape (3, 3).
+                solid.
+            friction: Coulomb coefficient in contacts with particles; a pair uses the mean of its two.
+            contacts: whether it collides with particles of other bodies that do, see :meth:`add_particle_contacts`.
+            position: place of the mesh's origin [m], shape (3,).
+            rotation: orthonormal matrix applied first, shape (3, 3).
             restitution: share of the speed with which it rebounds from other rigid bodies, 0 to 1; a pair uses the mean
-            of its two. Colliders use their own restitution.
+                of its two. Colliders use their own restitution.
 
         Returns:
             Its particles, mass, centre of mass and inertia tensor.
@@ -137,11 +137,12 @@ class RigidScene(FluidScene):
 
         Args:
             first: a rigid body of this scene.
-            second: another, the number of a particle (the end of a rope, the corner of a cloth), or None for a place
-                in space.
+            second: another, the number of a particle (the end of a rope, the corner of a cloth), or None for a place in
+                space.
             point: the joint in the current configuration [m], shape (3,); a particle need not be there, and is put
-            there by the first step. axis: direction about which they may turn, shape (3,), of any length but zero; any
-            axis if None. collide: whether balls of the two collide.
+                there by the first step.
+            axis: direction about which they may turn, shape (3,), of any length but zero; any axis if None.
+            collide: whether balls of the two collide.
 
         Raises:
             TypeError: for other types of bodies, or anything but numbers.

@@ -108,14 +108,16 @@ class Scene(RigidScene):
             rows: particles along the height, at least 2.
             columns: particles along the width, at least 2.
             size: width and height [m].
-            material: material of the cloth. position: place of the middle of its upper edge [m], shape (3,). rotation:
-            orthonormal matrix applied first, shape (3, 3); without it the cloth hangs down at z = 0. lines: whether
-            each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), and resists a pull as the
-            material says; single segments do so only with far shorter substeps. tethers: whether particles are kept no
-            farther from a held or pinned one than along the cloth at rest; see :meth:`add_grip_tethers`. By default on
-            if there are lines, with as much slack as :data:`LOADS` times its weight would stretch the cloth. wrinkles:
-            whether the diagonals of cells shorten by :data:`WRINKLE` before they push, like those of a cloth that
-            buckles between its particles. Otherwise a coarse cloth hardly folds across them.
+            material: material of the cloth.
+            position: place of the middle of its upper edge [m], shape (3,).
+            rotation: orthonormal matrix applied first, shape (3, 3); without it the cloth hangs down at z = 0.
+            lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), and resists
+                a pull as the material says; single segments do so only with far shorter substeps.
+            tethers: whether particles are kept no farther from a held or pinned one than along the cloth at rest; see
+                :meth:`add_grip_tethers`. By default on if there are lines, with as much slack as :data:`LOADS` times
+                its weight would stretch the cloth.
+            wrinkles: whether the diagonals of cells shorten by :data:`WRINKLE` before they push, like those of a cloth
+                that buckles between its particles. Otherwise a coarse cloth hardly folds across them.
 
         Returns:
             Its particles and triangles.
@@ -149,10 +151,13 @@ class Scene(RigidScene):
 
         Args:
             sheet: particles, threads and cells, as made by :func:`pbd_gym.geometry.grids.grid`. Tethers need a convex
-            piece. material: material of the cloth. position: place of the sheet's origin [m], shape (3,). rotation:
-            orthonormal matrix applied first, shape (3, 3). lines: whether each thread is solved as a whole. tethers:
-            whether particles are kept no farther from a held or pinned one than along the sheet at rest. wrinkles:
-            whether the diagonals of cells shorten by :data:`WRINKLE` before they push.
+                piece.
+            material: material of the cloth.
+            position: place of the sheet's origin [m], shape (3,).
+            rotation: orthonormal matrix applied first, shape (3, 3).
+            lines: whether each thread is solved as a whole.
+            tethers: whether particles are kept no farther from a held or pinned one than along the sheet at rest.
+            wrinkles: whether the diagonals of cells shorten by :data:`WRINKLE` before they push.
 
         Returns:
             Its particles, shape (k,), int32.
@@ -205,13 +210,14 @@ class Scene(RigidScene):
 
         Args:
             mesh: rest shape; see the modules trimeshes, garments and mesh_files of :mod:`pbd_gym.geometry`.
-            material: material of the cloth; its ``bending`` chooses the constraint kind. position: place of the mesh's
-            origin [m], shape (3,). rotation: orthonormal matrix applied first, shape (3, 3). lines: whether nearly
-            straight paths along the edges are each solved as a whole; see
+            material: material of the cloth; its ``bending`` chooses the constraint kind.
+            position: place of the mesh's origin [m], shape (3,).
+            rotation: orthonormal matrix applied first, shape (3, 3).
+            lines: whether nearly straight paths along the edges are each solved as a whole; see
                 :func:`pbd_gym.geometry.paths.edge_paths` and :meth:`add_cloth`.
             tethers: whether particles are kept no farther from a held or pinned one than along the cloth at rest; see
-            :meth:`add_grip_tethers`. By default as in :meth:`add_cloth`, unless the mesh is in
-                several pieces or has more than :data:`MOST_WAYS` vertices.
+                :meth:`add_grip_tethers`. By default as in :meth:`add_cloth`, unless the mesh is in several pieces or
+                has more than :data:`MOST_WAYS` vertices.
 
         Returns:
             Its particles, triangles, openings and landmarks.
@@ -257,11 +263,13 @@ class Scene(RigidScene):
 
         Args:
             points: current positions of its particles, in order, which are also its rest shape [m], shape (k, 3), k at
-            least 2. material: material of the rope. lines: whether all segments are solved at once, so that the rope
-            resists a pull with the force given by the material; see :mod:`pbd_gym.constraints.line`. tethers: whether
-            particles are kept no farther from a held or pinned one than along the rope at rest; see
-            :meth:`add_grip_tethers`. A rope that is a line needs none: its length is exact, and a load stretches it as
-            the material says.
+                least 2.
+            material: material of the rope.
+            lines: whether all segments are solved at once, so that the rope resists a pull with the force given by the
+                material; see :mod:`pbd_gym.constraints.line`.
+            tethers: whether particles are kept no farther from a held or pinned one than along the rope at rest; see
+                :meth:`add_grip_tethers`. A rope that is a line needs none: its length is exact, and a load stretches it
+                as the material says.
 
         Returns:
             Its particles in order, shape (k,), int32.
@@ -307,8 +315,9 @@ class Scene(RigidScene):
 
         Args:
             mesh: rest shape; see :mod:`pbd_gym.geometry.tetmeshes` and :mod:`pbd_gym.geometry.mesh_files`.
-            material: material of the solid. position: place of the mesh's origin [m], shape (3,). rotation: orthonormal
-            matrix applied first, shape (3, 3).
+            material: material of the solid.
+            position: place of the mesh's origin [m], shape (3,).
+            rotation: orthonormal matrix applied first, shape (3, 3).
 
         Returns:
             Its particles, tetrahedra and surface.
@@ -372,11 +381,12 @@ class Scene(RigidScene):
 
         Args:
             body: rest shape: a mesh, or points [m], shape (k, 3).
-            material: material of the body. regions: clusters that keep their shape, each a sequence of vertices of the
-            body; they may overlap, like those of :mod:`pbd_gym.geometry.regions`. Without regions the body is one
-            cluster, which deforms little. mass: [kg], one number or shape (k,), instead of the density; required for
-            points. position: place of the body's origin [m], shape (3,). rotation: orthonormal matrix applied first,
-            shape (3, 3).
+            material: material of the body.
+            regions: clusters that keep their shape, each a sequence of vertices of the body; they may overlap, like
+                those of :mod:`pbd_gym.geometry.regions`. Without regions the body is one cluster, which deforms little.
+            mass: [kg], one number or shape (k,), instead of the density; required for points.
+            position: place of the body's origin [m], shape (3,).
+            rotation: orthonormal matrix applied first, shape (3, 3).
 
         Returns:
             Its particles, and the tetrahedra and surface of a mesh.
@@ -435,12 +445,13 @@ class Scene(RigidScene):
         constraints by kind, lines last, and tethers again where hands are too far apart by more than a percent.
 
         Args:
-            particles: consecutive particles of the body, shape (k,), int, as returned by the add methods. edges: pairs
-            of its particles along which the material extends, shape (m, 2), int; by default those of the
+            particles: consecutive particles of the body, shape (k,), int, as returned by the add methods.
+            edges: pairs of its particles along which the material extends, shape (m, 2), int; by default those of the
                 distance constraints and lines.
             pattern: positions in its pattern [m], shape (k, 2), if that is flat and convex: paths between particles are
-            then straight lines in it. Otherwise they are shortest paths along edges, in a table of k x k numbers that
-            all environments share. slack: extra length of a tether, as a share of the path; not negative.
+                then straight lines in it. Otherwise they are shortest paths along edges, in a table of k x k numbers
+                that all environments share.
+            slack: extra length of a tether, as a share of the path; not negative.
 
         Raises:
             TypeError: for anything but numbers.
@@ -491,8 +502,8 @@ class Scene(RigidScene):
         :mod:`pbd_gym.constraints.tether`. Add and pin the bodies first.
 
         Args:
-            anchors: fixed particles, shape (a,), int; by default all pinned ones. edges: pairs of particles along which
-            the material extends, shape (m, 2), int, with their current lengths.
+            anchors: fixed particles, shape (a,), int; by default all pinned ones.
+            edges: pairs of particles along which the material extends, shape (m, 2), int, with their current lengths.
                 By default those of the distance constraints and lines, with their rest lengths.
             slack: extra length of a tether, as a share of the path along the material; not negative.
             compliance: inverse stiffness of the tethers [m/N]; 0 is rigid.
@@ -583,8 +594,9 @@ def _give(compliances: np.ndarray, mass: np.ndarray, areas: np.ndarray) -> float
     """Return the approximate strain of a cloth that carries :data:`LOADS` times its weight, treated as square.
 
     Args:
-        compliances: compliances of its threads' segments [m/N], shape (m,). mass: masses of its particles [kg], shape
-        (k,). areas: areas of its parts [m^2], shape (a,).
+        compliances: compliances of its threads' segments [m/N], shape (m,).
+        mass: masses of its particles [kg], shape (k,).
+        areas: areas of its parts [m^2], shape (a,).
     """
     return float(LOADS * GRAVITY * mass.sum() * compliances.mean() / np.sqrt(areas.sum()))
 

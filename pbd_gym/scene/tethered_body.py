@@ -82,8 +82,9 @@ def spread_out(bodies: tuple[TetheredBody, ...], pinned: np.ndarray, most: int) 
     """Choose pins for tethers: all of them, or those farthest from each other.
 
     Args:
-        bodies: tethered bodies. pinned: whether each particle of an environment is pinned, shape (n,), bool. most:
-        largest number of pins.
+        bodies: tethered bodies.
+        pinned: whether each particle of an environment is pinned, shape (n,), bool.
+        most: largest number of pins.
 
     Returns:
         Particles, shape (p,), int32, p at most ``most``.

@@ -88,7 +88,8 @@ def cluster_values(rows: Sequence[np.ndarray], mass: np.ndarray, valence: np.nda
 
     Args:
         rows: particles of each cluster, m arrays.
-        mass: masses of all particles [kg], shape (n,). valence: number of constraints at each particle, shape (n,).
+        mass: masses of all particles [kg], shape (n,).
+        valence: number of constraints at each particle, shape (n,).
 
     Returns:
         ``part``, the share of its mass that a particle lends a cluster, and ``mass``, that mass [kg], for one cluster
@@ -109,8 +110,8 @@ def kept_weights(rows: Rows, inv_mass: np.ndarray) -> np.ndarray:
     with others of its kind; see :mod:`pbd_gym.sim.substeps`. A spring alone between two masses keeps everything.
 
     Args:
-        rows: particles of each constraint, shape (m, k), or m arrays of any lengths, which keep everything. inv_mass:
-        inverse masses of all particles [1/kg], shape (n,).
+        rows: particles of each constraint, shape (m, k), or m arrays of any lengths, which keep everything.
+        inv_mass: inverse masses of all particles [1/kg], shape (n,).
 
     Returns:
         Shape (m,), from 1/2 to 1.

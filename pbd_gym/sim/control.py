@@ -127,8 +127,9 @@ class Control:
         This holds for every step until it is set again.
 
         Args:
-            collider: number that :meth:`Scene.add_collider` returned. displacement: displacement of its origin [m],
-            broadcast to (num_envs, 3). rotation: axis times angle [rad], in world axes, broadcast to (num_envs, 3).
+            collider: number that :meth:`Scene.add_collider` returned.
+            displacement: displacement of its origin [m], broadcast to (num_envs, 3).
+            rotation: axis times angle [rad], in world axes, broadcast to (num_envs, 3).
 
         Raises:
             TypeError: for anything but real numbers.

@@ -31,10 +31,12 @@ def memory_report(
     """Estimate the memory of a batch of a scene, without creating it.
 
     Args:
-        scene: scene of one environment. num_envs: number of environments.
+        scene: scene of one environment.
+        num_envs: number of environments.
         device: Warp device.
         dtype: as for :class:`pbd_gym.sim.model.Model`.
-        lanes: environments per group, chosen by the model by default. **options: options of
+        lanes: environments per group, chosen by the model by default.
+        **options: options of
         :class:`pbd_gym.sim.solver.Solver`: several iterations, Jacobi and Chebyshev need more.
 
     Raises:
@@ -59,8 +61,9 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
 
     Args:
         solver: one with ``schedule="colors"``.
-        state: state to advance by two control steps: the first makes the kernels ready. control: control of these
-        steps. ctrl_dt: duration of a step [s].
+        state: state to advance by two control steps: the first makes the kernels ready.
+        control: control of these steps.
+        ctrl_dt: duration of a step [s].
 
     Raises:
         ValueError: if the solver has another schedule.

@@ -72,13 +72,14 @@ class ImplicitEuler:
 
     Args:
         scene: particles, pins, gravity and constraints, all compliant.
-        damping: rate at which free particles lose velocity [1/s], as in the engine's solver. tolerance: length of a
-        Newton step [m] below which the iteration ends.
+        damping: rate at which free particles lose velocity [1/s], as in the engine's solver.
+        tolerance: length of a Newton step [m] below which the iteration ends.
 
     Raises:
         ImportError: without SciPy.
-        TypeError: for anything but numbers. ValueError: for a constraint without compliance, or of a kind without an
-        energy here: shape matching, and fluids.
+        TypeError: for anything but numbers.
+        ValueError: for a constraint without compliance, or of a kind without an energy here: shape matching, and
+            fluids.
     """
 
     def __init__(self, scene: Scene, damping: float = 0.0, tolerance: float = 1e-9) -> None:

@@ -119,7 +119,8 @@ class Replay:
     """Replays launches in a row; on CUDA as one graph.
 
     Args:
-        device: device of the launches. launches: launches to replay.
+        device: device of the launches.
+        launches: launches to replay.
     """
 
     def __init__(self, device: Any, launches: list[Any]) -> None:

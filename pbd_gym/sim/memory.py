@@ -105,7 +105,8 @@ def _bytes(thing: Any, counted: set[int]) -> int:
     """Return the memory of the device arrays in an object of ours, including nested ones [bytes].
 
     Args:
-        thing: object of any type. counted: addresses of objects and memory already counted; new ones are added.
+        thing: object of any type.
+        counted: addresses of objects and memory already counted; new ones are added.
     """
     if isinstance(thing, wp.array):
         if not thing.ptr or thing.ptr in counted:  # a view of memory that is counted already

@@ -57,7 +57,8 @@ class Model:
     """Constant device arrays of ``num_envs`` copies of a scene.
 
     Args:
-        scene: scene of one environment. num_envs: number of environments that advance together, at least 1.
+        scene: scene of one environment.
+        num_envs: number of environments that advance together, at least 1.
         device: Warp device, for example ``"cpu"`` or ``"cuda:0"``.
         dtype: ``"float32"``, or ``"float64"`` to compare with a reference.
         order: ``"colored"`` sorts constraints into greedy colours; ``"given"`` sweeps them as they were added.
@@ -65,7 +66,7 @@ class Model:
             neighbours of a particle share the vector units.
         threads: CPU threads that :func:`choose_lanes` assumes.
         block_dim: threads that serve a group on a CPU, 1 to 1024. Above 1 the CPU executes the GPU's code, slowly, to
-        the same bits; see docs/gpu.md. By default the value of ``PBD_GYM_CPU_BLOCKS``, or one thread.
+            the same bits; see docs/gpu.md. By default the value of ``PBD_GYM_CPU_BLOCKS``, or one thread.
 
     Warns of a body that starts deep inside a collider: see :mod:`pbd_gym.scene.overlaps`.
 

@@ -14,8 +14,10 @@ def poses(bodies: Sequence[RigidBody], mass: np.ndarray, positions: np.ndarray, 
     """Return origins [m] and orientations (x, y, z, w) of bodies, shape (num_envs, bodies, 7), float64.
 
     Args:
-        bodies: bodies of a scene, in their order. mass: masses of all particles [kg], shape (n,). positions: positions
-        of all particles [m], shape (num_envs, n, 3), float64. sizes: sizes of the environments, shape (num_envs, 1).
+        bodies: bodies of a scene, in their order.
+        mass: masses of all particles [kg], shape (n,).
+        positions: positions of all particles [m], shape (num_envs, n, 3), float64.
+        sizes: sizes of the environments, shape (num_envs, 1).
     """
     found = np.zeros((len(positions), len(bodies), 7))
     for body in bodies:

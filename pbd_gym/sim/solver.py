@@ -86,43 +86,46 @@ class Solver:
     Args:
         model: model of the batch.
         substeps: steps that a control step is divided into; by default as many as the bodies of the scene need for the
-        ``ctrl_dt`` of a step to respond with the forces of their material
+            ``ctrl_dt`` of a step to respond with the forces of their material
             (:func:`pbd_gym.sim.substeps.needed_substeps`).
         iterations: sweeps per substep.
         method: type of iteration: ``"gauss-seidel"`` applies each correction immediately; ``"symmetric"`` does too, and
-        sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced
-            to the share that the mass of its particles allows. Particles pinned in the scene lend no mass: one with
-            many stiff constraints can diverge when ``set_pinned(False)`` frees it; the other methods are not affected.
+            sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced to
+            the share that the mass of its particles allows. Particles pinned in the scene lend no mass: one with many
+            stiff constraints can diverge when ``set_pinned(False)`` frees it; the other methods are not affected.
         relaxation: factor of Jacobi's corrections, above 0 and below 2: under-relaxation below 1 converges more slowly,
             and more safely where constraints are strongly non-linear.
         chebyshev: estimate of the spectral radius of the iteration, at least 0 and below 1: the larger it is, the more
-        iterations are extrapolated; 0 means not at all. Too large a number diverges. damping: rate at which free
-        particles lose velocity [1/s]. max_speed: speed above which an environment counts as diverged [m/s]. far:
-        distance from the origin above which it counts as diverged [m], up to 1e6: something has left the scene, or
-        fallen through its support. By default 3 m and ten times as far as the scene reaches
+            iterations are extrapolated; 0 means not at all. Too large a number diverges.
+        damping: rate at which free particles lose velocity [1/s].
+        max_speed: speed above which an environment counts as diverged [m/s].
+        far: distance from the origin above which it counts as diverged [m], up to 1e6: something has left the scene, or
+            fallen through its support. By default 3 m and ten times as far as the scene reaches
             (:func:`pbd_gym.sim.watches.bounds.far_away`).
         threads: CPU threads to spread the groups over; see :func:`pbd_gym.runtime.threads.default_threads`. Blocks of
             threads on a CPU take turns on one.
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
             launch of many blocks for each colour of constraints, for a few huge environments; by default chosen by
-            :func:`pbd_gym.sim.launch_plan.choose_schedule`. The results are the same to the bit. grip_forces: whether
-            to sum the forces at grips, for :meth:`State.get_grip_forces` and :meth:`Control.set_force_limit`.
+            :func:`pbd_gym.sim.launch_plan.choose_schedule`. The results are the same to the bit.
+        grip_forces: whether to sum the forces at grips, for :meth:`State.get_grip_forces` and
+            :meth:`Control.set_force_limit`.
         contact_forces: whether to sum the contact forces on particles, for :meth:`State.get_contact_forces`.
         wrenches: whether to sum the force and torque on each collider, for :meth:`State.get_wrenches`.
         piercings: whether to count edges that go through surfaces in spite of contacts, for
-        :meth:`State.get_piercings`.
-            Crumpled towels of 16 x 16 particles take a fifth more time with it, finer ones less.
+            :meth:`State.get_piercings`. Crumpled towels of 16 x 16 particles take a fifth more time with it, finer ones
+            less.
         passages: whether to count particles that pass through surfaces of other bodies, and ropes through ropes, within
-        a control step, for :meth:`State.get_passages`. double: whether control steps of a model in float32 work in
-        float64 inside. It takes two to three times as
-            long. By default they do so where float32 would round off more than :data:`ROUNDING` of gravity's
-            displacement in a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m at
-            those below 2.2 ms. Only the initial scene counts, not later positions. compensate: whether the softening of
-            bodies by a single sweep is subtracted from their compliance, so that forces are those of the material at
-            fewer substeps; see :mod:`pbd_gym.sim.substeps`. By default on if ``substeps`` is omitted; with a number it
-            is plain XPBD. Several iterations and other methods soften less, and are not compensated. quiet: whether to
-            suppress the warning when bodies are softer than their material at the given substeps. Otherwise the first
-            step warns, with the resulting stiffness and the sufficient number of substeps.
+            a control step, for :meth:`State.get_passages`.
+        double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as long.
+            By default they do so where float32 would round off more than :data:`ROUNDING` of gravity's displacement in
+            a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m at those below 2.2
+            ms. Only the initial scene counts, not later positions.
+        compensate: whether the softening of bodies by a single sweep is subtracted from their compliance, so that
+            forces are those of the material at fewer substeps; see :mod:`pbd_gym.sim.substeps`. By default on if
+            ``substeps`` is omitted; with a number it is plain XPBD. Several iterations and other methods soften less,
+            and are not compensated.
+        quiet: whether to suppress the warning when bodies are softer than their material at the given substeps.
+            Otherwise the first step warns, with the resulting stiffness and the sufficient number of substeps.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
@@ -234,8 +237,8 @@ class Solver:
         """Change the step counts; omitted ones stay. A change of ``iterations`` may compile another kernel.
 
         Raises:
-            ValueError: for a number below 1 or beyond 32 bits. The solver is then unchanged. TypeError: for a number
-            that is not whole.
+            ValueError: for a number below 1 or beyond 32 bits. The solver is then unchanged.
+            TypeError: for a number that is not whole.
         """
         if substeps is not None:
             whole("substeps", substeps, 1)
@@ -257,8 +260,8 @@ class Solver:
         Args:
             varied: whether some environment has parameters of its own, see :meth:`State.set_parameters`.
             iterations: as in :meth:`set_steps`.
-            wind: whether there is wind, see :meth:`Control.set_wind`. forces: whether there are forces, see
-            :meth:`Control.set_forces`.
+            wind: whether there is wind, see :meth:`Control.set_wind`.
+            forces: whether there are forces, see :meth:`Control.set_forces`.
 
         Raises:
             Exception: errors of the compiler.
@@ -495,7 +498,8 @@ def shared_particles(model: Model, itemsize: int | None = None) -> int:
     """Return the particle count if the positions and weights of a group fit into a block's shared memory, otherwise 0.
 
     Args:
-        model: model of the particles. itemsize: size of a number [bytes]; by default that of the model's.
+        model: model of the particles.
+        itemsize: size of a number [bytes]; by default that of the model's.
     """
     needed = 7 * model.particle_count * model.lanes * (itemsize or model.dtype.itemsize)
     return model.particle_count if needed <= _SHARED_BYTES else 0

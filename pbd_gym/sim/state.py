@@ -28,7 +28,8 @@ class State(StateReports):
     Lane ``l`` of group ``g`` is environment ``g * lanes + l``; the last group may have idle lanes.
 
     Args:
-        model: model that it belongs to. room: optional data to allocate; multipliers by default.
+        model: model that it belongs to.
+        room: optional data to allocate; multipliers by default.
     """
 
     def __init__(self, model: Model, room: Room | None = None) -> None:
@@ -128,19 +129,19 @@ class State(StateReports):
         Args:
             gravity: acceleration [m/s^2], broadcast to (num_envs, 3), up to 1e6 along each axis.
             size: factor of every rest length, broadcast to (num_envs,), from 0.001. Masses grow with the size, its
-            square or
-                its cube, for ropes, sheets and solids (at equal density), compliances of tetrahedra as the elastic
-                modulus requires; the compliance of other constraints is independent and stays. Radii with which
+                square or its cube, for ropes, sheets and solids (at equal density), compliances of tetrahedra as the
+                elastic modulus requires; the compliance of other constraints is independent and stays. Radii with which
                 particles collide with each other grow too. Positions, the distance that particles keep from colliders,
-                and the colliders stay unchanged. density: factor of every mass, broadcast to (num_envs,), from 1e-6.
-                Clusters of shape matching are not affected: their stiffness is per mass.
+                and the colliders stay unchanged.
+            density: factor of every mass, broadcast to (num_envs,), from 1e-6. Clusters of shape matching are not
+                affected: their stiffness is per mass.
             stiffness: divisor of compliances, broadcast to (num_envs,), from 1e-6; or a mapping from labels of
                 constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
             friction: factor of every Coulomb coefficient, broadcast to (num_envs,), not negative.
             damping: factor of the solver's rate ``damping``, broadcast to (num_envs,), not negative.
             viscosity: factor of the fluid's dynamic viscosity, broadcast to (num_envs,), not negative.
             fluid_density: factor of the fluid's density relative to that of everything else, broadcast to (num_envs,),
-            from 1e-6.
+                from 1e-6.
 
         Raises:
             TypeError: for anything but real numbers.
@@ -242,9 +243,10 @@ class State(StateReports):
         :meth:`pbd_gym.sim.control.Control.move_collider` instead pushes along whatever is in the way.
 
         Args:
-            collider: number that :meth:`Scene.add_collider` returned. origin: new place of its origin [m], broadcast to
-            (num_envs, 3); by default unchanged. orientation: quaternion (x, y, z, w) that rotates it from how it was
-            declared, broadcast to (num_envs, 4); by default unchanged. Scaled to length one.
+            collider: number that :meth:`Scene.add_collider` returned.
+            origin: new place of its origin [m], broadcast to (num_envs, 3); by default unchanged.
+            orientation: quaternion (x, y, z, w) that rotates it from how it was declared, broadcast to (num_envs, 4);
+                by default unchanged. Scaled to length one.
 
         Raises:
             TypeError: for anything but real numbers.
@@ -290,9 +292,10 @@ class State(StateReports):
         """Teleport a rigid body, keeping its velocities.
 
         Args:
-            body: body that :meth:`Scene.add_rigid_body` returned, or its index. origin: new place of its mesh's origin
-            [m], broadcast to (num_envs, 3); by default unchanged. orientation: quaternion (x, y, z, w) that rotates it
-            from how it was added, broadcast to (num_envs, 4); by default unchanged. Scaled to length one.
+            body: body that :meth:`Scene.add_rigid_body` returned, or its index.
+            origin: new place of its mesh's origin [m], broadcast to (num_envs, 3); by default unchanged.
+            orientation: quaternion (x, y, z, w) that rotates it from how it was added, broadcast to (num_envs, 4); by
+                default unchanged. Scaled to length one.
 
         Raises:
             TypeError: for anything but real numbers.
@@ -318,9 +321,9 @@ class State(StateReports):
         """Set the velocities of a rigid body.
 
         Args:
-            body: body that :meth:`Scene.add_rigid_body` returned, or its index. linear: velocity of its centre of mass
-            [m/s], broadcast to (num_envs, 3); by default unchanged. angular: angular velocity in world axes [rad/s],
-            broadcast to (num_envs, 3); by default unchanged.
+            body: body that :meth:`Scene.add_rigid_body` returned, or its index.
+            linear: velocity of its centre of mass [m/s], broadcast to (num_envs, 3); by default unchanged.
+            angular: angular velocity in world axes [rad/s], broadcast to (num_envs, 3); by default unchanged.
 
         Raises:
             TypeError: for anything but real numbers.

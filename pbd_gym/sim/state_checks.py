@@ -94,8 +94,10 @@ def check_saved(model: Model, parameters: Parameters, saved: Any, rows: Any = No
     scene.
 
     Args:
-        model: model of the state that will load it. parameters: parameters of that state. saved: arrays by name. rows:
-        row for each environment, shape (num_envs,), int; its own if None.
+        model: model of the state that will load it.
+        parameters: parameters of that state.
+        saved: arrays by name.
+        rows: row for each environment, shape (num_envs,), int; its own if None.
 
     Returns:
         The rows taken of each array, shape (num_envs, ...).

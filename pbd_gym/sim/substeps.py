@@ -115,7 +115,8 @@ def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = 
     that factor.
 
     Args:
-        scene: scene with the bodies. softening: share by which a body may be softer than its material, above 0.
+        scene: scene with the bodies.
+        softening: share by which a body may be softer than its material, above 0.
         stretch: largest mean lengthening of a body that hangs by one end, above 0.
 
     Raises:
@@ -165,7 +166,8 @@ def damping_limit(scene: Scene, weakening: float = WEAKENING) -> float:
     It is infinite where nothing is damped. Lines, clusters and one-sided constraints do not count.
 
     Args:
-        scene: scene with the bodies. weakening: share by which it may be weaker, above 0 and below 1.
+        scene: scene with the bodies.
+        weakening: share by which it may be weaker, above 0 and below 1.
     """
     known, longest = kinds(), math.inf
     for name, batch in scene.constraints.items():
@@ -196,11 +198,13 @@ def needed_substeps(
     Args:
         scene: scene with the bodies.
         ctrl_dt: length of the control step [s].
-        softening: share by which a body may be softer than its material, above 0. stretch: largest mean lengthening of
-        a body that hangs by one end, above 0. longest: longest substep that suits contacts [s]. speed: speed of hands
-        that drag held particles past other layers without getting through them [m/s], from 0: in a substep they move by
-        :data:`ADVANCE` of the thinnest surface or ball of the scene. forces: whether pulled and squeezed bodies must
-        respond with the forces of their material; if not, bodies only have to look right.
+        softening: share by which a body may be softer than its material, above 0.
+        stretch: largest mean lengthening of a body that hangs by one end, above 0.
+        longest: longest substep that suits contacts [s].
+        speed: speed of hands that drag held particles past other layers without getting through them [m/s], from 0: in
+            a substep they move by :data:`ADVANCE` of the thinnest surface or ball of the scene.
+        forces: whether pulled and squeezed bodies must respond with the forces of their material; if not, bodies only
+            have to look right.
 
     Raises:
         TypeError: for anything but a scene, or anything but numbers.
@@ -221,8 +225,9 @@ def softer_than_material(scene: Scene, h: float, compensated: bool = True) -> tu
     """Return the share by which the softest bodies of a scene are softer than their material, and their label.
 
     Args:
-        scene: scene with the bodies. h: substep [s] with one sweep. compensated: whether the solver compensates
-        softening.
+        scene: scene with the bodies.
+        h: substep [s] with one sweep.
+        compensated: whether the solver compensates softening.
     """
     known, most, label = kinds(), 0.0, ""
     for name, batch in scene.constraints.items():

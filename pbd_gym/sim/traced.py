@@ -28,8 +28,9 @@ class TracedKind:
     """Formula of a kind, traced for given constraints of that kind.
 
     Args:
-        kind: kind with a formula. values: arrays that the kind's ``prepare`` returned, one row per constraint. size:
-        size of the environment.
+        kind: kind with a formula.
+        values: arrays that the kind's ``prepare`` returned, one row per constraint.
+        size: size of the environment.
     """
 
     def __init__(self, kind: Kind, values: dict[str, np.ndarray], size: float = 1.0) -> None:

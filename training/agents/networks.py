@@ -72,9 +72,10 @@ class SmallCNN(BaseFeaturesExtractor):
 
     Args:
         observation_space: space of pictures, channels first, shape (channels, height, width), or a dict of several of
-        one size: they are stacked, so that places in the current picture are compared with the same places in the
-        goal's. features_dim: outputs. detached: whether the gradients of the agent's learner stop here, because the
-        network is trained by
+            one size: they are stacked, so that places in the current picture are compared with the same places in the
+            goal's.
+        features_dim: outputs.
+        detached: whether the gradients of the agent's learner stop here, because the network is trained by
             :class:`pbd_gym.training.agents.auxiliary_loss.StatePrediction` instead.
 
     Raises:

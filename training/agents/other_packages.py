@@ -30,7 +30,8 @@ def check_registered(path: Path, about: dict[str, Any]) -> None:
     are left to :func:`pbd_gym.envs.tools.named_env.check_named_env`.
 
     Args:
-        path: path of the file, for the message. about: its description.
+        path: path of the file, for the message.
+        about: its description.
 
     Raises:
         ValueError: for an id that another package may have.

@@ -90,8 +90,8 @@ class Pointing:
         """Return the actions of the hands.
 
         Args:
-            observations: observations of the agent, shape (..., size). outputs: outputs of its network, shape (...,
-            hands * self.outputs).
+            observations: observations of the agent, shape (..., size).
+            outputs: outputs of its network, shape (..., hands * self.outputs).
 
         Returns:
             Shape (..., 4 * hands), not clipped.
@@ -141,7 +141,9 @@ def check_pointing(pointing: Pointing, size: int, outputs: int) -> int:
     """Check a file's pointing data, and return the size of the actions.
 
     Args:
-        pointing: data in the file. size: size of an observation. outputs: number of the network's outputs.
+        pointing: data in the file.
+        size: size of an observation.
+        outputs: number of the network's outputs.
 
     Raises:
         ValueError: for invalid columns, or a wrong number of outputs.

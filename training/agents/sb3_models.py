@@ -113,7 +113,9 @@ def network_keywords(
     """Return the name of the policy class that suits a space, and the keywords for its networks.
 
     Args:
-        algorithm: training algorithm. space: observation space. settings: numbers of the algorithm.
+        algorithm: training algorithm.
+        space: observation space.
+        settings: numbers of the algorithm.
         state_size: outputs of a network for pictures that is trained to predict the state, 0 for none.
     """
     policy = policy_of(space)
@@ -142,7 +144,9 @@ def make_model(
 
     Args:
         algorithm: training algorithm; ``"sac-her"`` needs an environment with ``obs_mode="goal"``.
-        env: training environment. settings: numbers of the algorithm. seed: seed of the network and the noise.
+        env: training environment.
+        settings: numbers of the algorithm.
+        seed: seed of the network and the noise.
         log: folder for TensorBoard, or None.
         state_size: outputs of a network for pictures that is trained to predict the state, 0 for none.
 

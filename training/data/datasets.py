@@ -90,12 +90,15 @@ def write_dataset(
     """Write episodes as a Minari dataset, and return it. Pictures are stored losslessly.
 
     Args:
-        path: folder of the dataset, which must not exist yet. Its name is the id of the dataset and ends in a
-            version, ``NAME-v0``; ``minari.load_dataset`` finds it if ``MINARI_DATASETS_PATH`` is the folder above.
-        episodes: episodes to write. env_id: environment they were collected in; ``recover_environment`` recreates it.
+        path: folder of the dataset, which must not exist yet. Its name is the id of the dataset and ends in a version,
+            ``NAME-v0``; ``minari.load_dataset`` finds it if ``MINARI_DATASETS_PATH`` is the folder above.
+        episodes: episodes to write.
+        env_id: environment they were collected in; ``recover_environment`` recreates it.
         env_kwargs: arguments of that environment.
-        algorithm: policy that acted. description: further information. ref_scores: mean returns of a random policy and
-        of an expert, which ``minari.get_normalized_score`` maps to 0 and 1; None if unknown.
+        algorithm: policy that acted.
+        description: further information.
+        ref_scores: mean returns of a random policy and of an expert, which ``minari.get_normalized_score`` maps to 0
+            and 1; None if unknown.
 
     Raises:
         ValueError: as :func:`check_new`.
@@ -157,8 +160,8 @@ def read_dataset(path: Path) -> Any:
     module the dataset names.
 
     Raises:
-        FileNotFoundError: for a missing folder. ValueError: if it is damaged, or names an unknown environment or
-        argument; see
+        FileNotFoundError: for a missing folder.
+        ValueError: if it is damaged, or names an unknown environment or argument; see
             :func:`pbd_gym.envs.tools.named_env.check_named_env`.
     """
     if not (path / "data").is_dir():

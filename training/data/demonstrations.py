@@ -52,8 +52,10 @@ def act_of(name: str, agent: MLPPolicy | Checkpoint | None, env: TaskVectorEnv, 
     """Return the policy that acts in a batch.
 
     Args:
-        name: name as for :func:`agent_of`. agent: result of :func:`agent_of`. env: the batch. seed: seed of the
-        planner.
+        name: name as for :func:`agent_of`.
+        agent: result of :func:`agent_of`.
+        env: the batch.
+        seed: seed of the planner.
 
     Raises:
         ValueError: for a task without an expert, or an agent whose observations or actions differ from the batch's,
@@ -102,8 +104,8 @@ def record(
         first_seed: environment ``i`` gets ``first_seed + i``.
         options: options of the reset.
         noise: standard deviation of noise on the actions, drawn from a stream of ``first_seed``.
-        cameras: cameras of the batch; their pictures are stored in infos as ``images/NAME``. what: name of the episodes
-        in progress messages.
+        cameras: cameras of the batch; their pictures are stored in infos as ``images/NAME``.
+        what: name of the episodes in progress messages.
     """
     random = np.random.default_rng(first_seed)
     observation, info = env.reset(seed=first_seed, options=options)

@@ -49,10 +49,12 @@ def write_lerobot_dataset(
     files inside the Parquet files.
 
     Args:
-        path: folder of the dataset, which must not exist yet. It appears when everything is written. episodes: episodes
-        to write. Infos named ``images/NAME`` are pictures, and ``is_success`` must be among infos. fps: actions per
-        second [Hz]. task: task of the agent, in words. about: further information for ``meta/pbd_gym.json``; the seeds
-        of the episodes are added. file_size: size above which a file of frames gets no further episode [MB].
+        path: folder of the dataset, which must not exist yet. It appears when everything is written.
+        episodes: episodes to write. Infos named ``images/NAME`` are pictures, and ``is_success`` must be among infos.
+        fps: actions per second [Hz].
+        task: task of the agent, in words.
+        about: further information for ``meta/pbd_gym.json``; the seeds of the episodes are added.
+        file_size: size above which a file of frames gets no further episode [MB].
 
     Returns:
         Contents of ``meta/info.json``.
@@ -115,8 +117,10 @@ def frames(episode: Episode, fps: float, number: int, first: int) -> dict[str, n
     """Return the columns of an episode of T steps by name, shape (T, size), or (T, height, width, 3) for pictures.
 
     Args:
-        episode: episode whose observations are vectors, or colour pictures. fps: actions per second [Hz]. number: index
-        of the episode. first: number of frames in the dataset before it.
+        episode: episode whose observations are vectors, or colour pictures.
+        fps: actions per second [Hz].
+        number: index of the episode.
+        first: number of frames in the dataset before it.
     """
     length, step = len(episode.actions), np.arange(len(episode.actions))
     seen = episode.observations if isinstance(episode.observations, dict) else {"observation": episode.observations}

@@ -30,7 +30,8 @@ class FrameFiles:
     """Files of limited size, in which each episode is a row group, so that it can be read alone.
 
     Args:
-        folder: target folder. limit: size above which a file gets no further episode [MB].
+        folder: target folder.
+        limit: size above which a file gets no further episode [MB].
     """
 
     def __init__(self, folder: Path, limit: float) -> None:

@@ -26,7 +26,9 @@ def record_gif(
     Args:
         policy: maps observations to actions.
         env_id: environment to show.
-        path: file to write; its folder is created. episodes: number of episodes. first_seed: seed of the first one.
+        path: file to write; its folder is created.
+        episodes: number of episodes.
+        first_seed: seed of the first one.
         frame_stack: number of successive observations shown to the policy, stacked along the last axis.
         **kwargs: arguments of the environment.
     """

@@ -66,8 +66,9 @@ def fit(
         actions: shape (steps, actions), float32.
         args: settings of the fit.
         scale: mean and standard deviation that observations are standardised by, shape (size,) each.
-        start: policy to start from, of the shape given by ``args``; None for a new one. images: if given, on the device
-        of ``args``, each epoch shows a random image of each step. pointing: meaning of the outputs if hands point.
+        start: policy to start from, of the shape given by ``args``; None for a new one.
+        images: if given, on the device of ``args``, each epoch shows a random image of each step.
+        pointing: meaning of the outputs if hands point.
 
     Raises:
         ValueError: for no epochs, or empty batches.
@@ -126,9 +127,11 @@ def fitted_policy(
         env_kwargs: its arguments.
         observations: shape (steps, size), float32.
         actions: shape (steps, actions), float32.
-        args: settings of the fit. start: policy to start from, which has seen some of the data before; observations are
-        standardised as for it. images: if given, it also learns from images of the steps under the symmetries of the
-        task. canonical: if given, it acts in canonical images. pointing: if given, its hands point.
+        args: settings of the fit.
+        start: policy to start from, which has seen some of the data before; observations are standardised as for it.
+        images: if given, it also learns from images of the steps under the symmetries of the task.
+        canonical: if given, it acts in canonical images.
+        pointing: if given, its hands point.
     """
     if canonical is not None:
         chosen = canonical.choose(observations)

@@ -132,7 +132,8 @@ class TorchLearner:
         """Continue an interrupted run, to the same bits as if it had not been interrupted.
 
         Raises:
-            FileNotFoundError: if it has left no file. ValueError: if its file is damaged, or belongs to another run.
+            FileNotFoundError: if it has left no file.
+            ValueError: if its file is damaged, or belongs to another run.
         """
         path = folder / STATE
         try:

@@ -26,8 +26,10 @@ def check(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None
     """Check a value, and everything in it.
 
     Args:
-        value: value from ``json.loads``. schema: schema of the value. root: schema with the definitions that ``$ref``
-        names; by default ``schema``. where: name of the value in messages.
+        value: value from ``json.loads``.
+        schema: schema of the value.
+        root: schema with the definitions that ``$ref`` names; by default ``schema``.
+        where: name of the value in messages.
 
     Raises:
         ValueError: for the first mismatch, or an unknown keyword of the schema.

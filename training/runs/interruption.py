@@ -61,8 +61,9 @@ def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
     """Give a new learner the state of an interrupted run.
 
     Args:
-        folder: folder of the run. learner: new learner with the same settings. run: new content of ``run.json``, which
-        must equal the old one.
+        folder: folder of the run.
+        learner: new learner with the same settings.
+        run: new content of ``run.json``, which must equal the old one.
 
     Returns:
         The learning curve so far.

@@ -26,7 +26,8 @@ def check_file(name: str, others: Sequence[str]) -> None:
     """Refuse a name that is neither a file nor looks like one: a misspelt policy name.
 
     Args:
-        name: unknown policy name. others: known names, for the message.
+        name: unknown policy name.
+        others: known names, for the message.
 
     Raises:
         ValueError: for such a name.
@@ -39,7 +40,9 @@ def check_trained_on(name: str, trained_on: str, env_id: str | None) -> None:
     """Refuse a policy of another environment, which may have observations of the same size.
 
     Args:
-        name: name of the policy. trained_on: its environment. env_id: environment it will act in; None for the same.
+        name: name of the policy.
+        trained_on: its environment.
+        env_id: environment it will act in; None for the same.
 
     Raises:
         ValueError: if they differ.

@@ -161,7 +161,8 @@ def read(words: Sequence[str], prog: str) -> ImitateArgs:
     """Return the arguments of a command line. Those not given are as tuned for the id, or the defaults.
 
     Args:
-        words: words of the command line, without the command. prog: the command, for messages.
+        words: words of the command line, without the command.
+        prog: the command, for messages.
     """
     env_id = tyro.cli(ImitateArgs, args=words, prog=prog).env_id
     tuned = dict(IMITATED.get(env_id.rpartition(":")[2], {}))

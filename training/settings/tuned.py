@@ -38,12 +38,13 @@ def _on(
 
     Args:
         towel: if not zero, particles along each side of the towel, and its substeps, 0 for as many as it needs; with
-        fewer particles than in evaluation, training is many times as fast. starts: if not zero, states in the bank,
-        which has its own seed; with the default of 64, agents that meet a heap memorise its 51 training heaps.
+            fewer particles than in evaluation, training is many times as fast.
+        starts: if not zero, states in the bank, which has its own seed; with the default of 64, agents that meet a heap
+            memorise its 51 training heaps.
         reward_mode: reward to train on. If episodes can end much farther from the goal than they began, the normalised
-        reward is dominated by the few that do. success_at: if not zero, normalised performance at which releasing
-        counts as success. Agents that release as soon as a coarse towel is at the goal do so slightly short of it on a
-        fine one.
+            reward is dominated by the few that do.
+        success_at: if not zero, normalised performance at which releasing counts as success. Agents that release as
+            soon as a coarse towel is at the goal do so slightly short of it on a fine one.
     """
     rows, substeps = towel
     coarse: dict[str, Any] = {"rows": rows, "columns": rows} if rows else {}
@@ -75,7 +76,9 @@ def _suite(
         batch_size: samples per gradient step.
         hands: initial action of the hands.
         towel: see :func:`_on`.
-        starts: see :func:`_on`. reward_mode: see :func:`_on`. success_at: see :func:`_on`.
+        starts: see :func:`_on`.
+        reward_mode: see :func:`_on`.
+        success_at: see :func:`_on`.
         **others: further settings.
     """
     return PPOSettings(
@@ -158,10 +161,12 @@ def _sac(
     """Return settings of soft actor-critic for a suite task.
 
     Args:
-        hands: initial action of the hands. steps: steps of the whole run. expert: initial steps of the expert per
-        environment in the replay buffer. Without them agents
-            that start with a towel in their hands soon open them for good.
-        towel: see :func:`_on`. Agents trained on coarse ones rely on how those fall. starts: see :func:`_on`.
+        hands: initial action of the hands.
+        steps: steps of the whole run.
+        expert: initial steps of the expert per environment in the replay buffer. Without them agents that start with a
+            towel in their hands soon open them for good.
+        towel: see :func:`_on`. Agents trained on coarse ones rely on how those fall.
+        starts: see :func:`_on`.
         gamma: discount per step.
         **others: further settings.
     """

@@ -98,7 +98,9 @@ def check_canonical(canonical: Canonical, size: int, actions: int) -> None:
     """Check the canonical images in a file.
 
     Args:
-        canonical: images in the file. size: size of an observation. actions: size of an action.
+        canonical: images in the file.
+        size: size of an observation.
+        actions: size of an action.
 
     Raises:
         ValueError: for arrays that do not fit together, or an invalid image.

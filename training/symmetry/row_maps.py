@@ -120,7 +120,8 @@ def action_map(batch: Any, symmetry: Symmetry) -> RowMap:
     """Return the map of an action.
 
     Args:
-        batch: environments with hands or paddles. symmetry: symmetry of its task.
+        batch: environments with hands or paddles.
+        symmetry: symmetry of its task.
 
     Raises:
         ValueError: for unsupported actions, or a box that changes when rotated.

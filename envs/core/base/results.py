@@ -53,11 +53,12 @@ class Outputs:
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, so that lost contacts are reported.
         piercings: whether edges that go through surfaces are counted.
-        solids: whether there are tetrahedra, so that inverted ones are counted. fluid: whether there is fluid, so that
-        overflowing neighbours are reported. wrenches: whether forces and torques on colliders are reported, the only
-        entry with several numbers. passages: whether passages through cloth and ropes within an action are counted.
-        parameters: name and column of each parameter that differs between environments. conditions: flags of the
-        conditions for success, if there are more than being at the goal.
+        solids: whether there are tetrahedra, so that inverted ones are counted.
+        fluid: whether there is fluid, so that overflowing neighbours are reported.
+        wrenches: whether forces and torques on colliders are reported, the only entry with several numbers.
+        passages: whether passages through cloth and ropes within an action are counted.
+        parameters: name and column of each parameter that differs between environments.
+        conditions: flags of the conditions for success, if there are more than being at the goal.
     """
 
     def __init__(

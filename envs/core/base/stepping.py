@@ -21,9 +21,12 @@ class Stepper:
     """Replays the launches of a step.
 
     Args:
-        world: the environments. autoreset: when environments reset automatically. episodes: launches that begin,
-        restart and end episodes. score: launches that rate every environment. observe: launches that fill the buffers
-        of observations. outputs: reader of the results.
+        world: the environments.
+        autoreset: when environments reset automatically.
+        episodes: launches that begin, restart and end episodes.
+        score: launches that rate every environment.
+        observe: launches that fill the buffers of observations.
+        outputs: reader of the results.
     """
 
     def __init__(

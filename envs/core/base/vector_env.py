@@ -80,10 +80,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             no limit where the batch is made of its class.
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
         preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: default arguments that explicit ones
-        override. horizon: steps after which the task itself truncates an episode, if that is sooner than
-        ``max_episode_steps``. obs_mode: ``"keypoints"`` by default; see
-        :class:`pbd_gym.envs.core.spaces.observations.Observations`, for ``"memory"``
-            :class:`pbd_gym.envs.core.spaces.observations.MemoryObservations`, and for pictures
+            override.
+        horizon: steps after which the task itself truncates an episode, if that is sooner than ``max_episode_steps``.
+        obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.spaces.observations.Observations`, for
+            ``"memory"`` :class:`pbd_gym.envs.core.spaces.observations.MemoryObservations`, and for pictures
             :class:`pbd_gym.envs.core.spaces.pixels.PixelObservations`.
         pixels: settings of pictures, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.data.hands.Actions`.
@@ -100,15 +100,15 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         threads: CPU threads of the physics; see :func:`pbd_gym.runtime.threads.default_threads`.
         hand: whether to add a free grip for a person to use; a single environment with a window has one anyway.
         wrenches: whether to report the force [N] and torque [N m] on each collider in ``info["wrenches"]``, float32,
-        shape (num_envs, colliders, 6), or (colliders, 6) for a single environment: the result of
-        :meth:`pbd_gym.sim.state.State.get_wrenches`, averaged over the last ``ctrl_dt`` of an action; 0
-            after a reset.
+            shape (num_envs, colliders, 6), or (colliders, 6) for a single environment: the result of
+            :meth:`pbd_gym.sim.state.State.get_wrenches`, averaged over the last ``ctrl_dt`` of an action; 0 after a
+            reset.
         passages: whether to count particles that pass through cloth of another body, and ropes through ropes, in
-        ``info["passages"]``, int32: the sum of :meth:`pbd_gym.sim.state.State.get_passages` over the control steps of
-        an action; 0 after a reset. This takes a fifth to a whole control step longer. randomize: range of each
-        parameter that is sampled for every episode, as a factor of the task's own number, e.g. ``{"stiffness": (0.5,
-        2.0)}``, or for the pose of the ground; or the name of such ranges, ``"sim2real"``. See
-            :class:`pbd_gym.envs.core.data.randomization.Randomization`.
+            ``info["passages"]``, int32: the sum of :meth:`pbd_gym.sim.state.State.get_passages` over the control steps
+            of an action; 0 after a reset. This takes a fifth to a whole control step longer.
+        randomize: range of each parameter that is sampled for every episode, as a factor of the task's own number, e.g.
+            ``{"stiffness": (0.5, 2.0)}``, or for the pose of the ground; or the name of such ranges, ``"sim2real"``.
+            See :class:`pbd_gym.envs.core.data.randomization.Randomization`.
         split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
         registered: id whose arguments replace None; :func:`gymnasium.make_vec` gives it.
         **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
@@ -223,8 +223,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Build the simulation, and the data kept for each environment.
 
         Args:
-            device: device of the physics. threads: CPU threads. hand: whether a person gets a grip. asked: further sums
-            and counts for the solver.
+            device: device of the physics.
+            threads: CPU threads.
+            hand: whether a person gets a grip.
+            asked: further sums and counts for the solver.
         """
         config, task, num_envs, ranges = self.config, self.task, self.num_envs, self.ranges
         scene = self.scene = task.scene
@@ -407,8 +409,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.
 
         Args:
-            achieved_goal: as in observations, shape (..., goal size). desired_goal: likewise. info: unused, but part of
-            Gymnasium's convention for goals.
+            achieved_goal: as in observations, shape (..., goal size).
+            desired_goal: likewise.
+            info: unused, but part of Gymnasium's convention for goals.
 
         Returns:
             Shape (...), float32: bit for bit the reward of steps.

@@ -102,8 +102,9 @@ class Buffers:
         """Overwrite the rows of some environments.
 
         Args:
-            name: name of the array. chosen: mask of the environments, bool, shape (num_envs,); a tensor on CUDA avoids
-            waiting for the device. values: values that broadcast to the array; other rows are ignored.
+            name: name of the array.
+            chosen: mask of the environments, bool, shape (num_envs,); a tensor on CUDA avoids waiting for the device.
+            values: values that broadcast to the array; other rows are ignored.
         """
         rows = chosen.reshape(-1, *[1] * (self.arrays[name].ndim - 1))
         if isinstance(chosen, np.ndarray):

@@ -68,7 +68,8 @@ class _Walk:
         """Yield strings that distinguish a value from others.
 
         Args:
-            value: value to describe. above: ``id`` of each enclosing object, at which a cycle is cut.
+            value: value to describe.
+            above: ``id`` of each enclosing object, at which a cycle is cut.
         """
         if isinstance(value, _PLAIN):
             yield f"{type(value).__name__} {value!r}"

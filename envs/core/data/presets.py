@@ -43,8 +43,8 @@ def _softgym_cloth(side: float, largest: float, **changes: Any) -> dict[str, Any
     """Return the numbers of SoftGym's cloths.
 
     Args:
-        side: mean of the sides [m]. largest: factor by which the largest is longer; the smallest is shorter by the same
-        factor.
+        side: mean of the sides [m].
+        largest: factor by which the largest is longer; the smallest is shorter by the same factor.
         **changes: other numbers of a task.
     """
     return {
@@ -154,7 +154,9 @@ def preset_values(presets: Presets, preset: str | None, action_mode: str | None)
     """Return the arguments of a preset.
 
     Args:
-        presets: presets of the task. preset: name of one, or None. action_mode: the user's action mode.
+        presets: presets of the task.
+        preset: name of one, or None.
+        action_mode: the user's action mode.
 
     Raises:
         ValueError: for a preset that the task does not have in this mode; the message lists those it has.
@@ -180,8 +182,11 @@ def with_preset(
     """Return modes and configuration fields: those of a preset, unless the user has given others.
 
     Args:
-        presets: presets of the task. preset: name of one, or None. action_mode: the user's action mode. modes: the
-        user's modes, None for those not given; all of :data:`MODES`. overrides: configuration fields given by the user.
+        presets: presets of the task.
+        preset: name of one, or None.
+        action_mode: the user's action mode.
+        modes: the user's modes, None for those not given; all of :data:`MODES`.
+        overrides: configuration fields given by the user.
 
     Raises:
         ValueError: for a preset that the task does not have.

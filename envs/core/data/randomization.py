@@ -117,12 +117,12 @@ def as_ranges(given: Mapping[str, Range] | str | None, grows: bool = True) -> di
     """Return declarations in ``randomize`` as ranges by name.
 
     Args:
-        given: the user's declarations. grows: whether the size of the task can differ; otherwise a name stands for its
-        remaining ranges.
+        given: the user's declarations.
+        grows: whether the size of the task can differ; otherwise a name stands for its remaining ranges.
 
     Raises:
-        TypeError: for anything but a mapping or one of :data:`NAMED`, or an invalid range. ValueError: for an invalid
-        pair, an unknown name, or a size that cannot differ.
+        TypeError: for anything but a mapping or one of :data:`NAMED`, or an invalid range.
+        ValueError: for an invalid pair, an unknown name, or a size that cannot differ.
     """
     if isinstance(given, str):
         if given not in NAMED:
@@ -146,10 +146,11 @@ class Randomization:
     The ground is tilted in the frame of the task, so gravity changes its direction.
 
     Args:
-        ranges: range per name; a pair of numbers stands for :class:`Uniform`. labels: names of the groups of
-        constraints with separately adjustable stiffness. ground: whether the height of the ground can differ. fluid:
-        whether there is a fluid. without_effect: reasons why some parameters would have no effect, by name;
-        :class:`NamedRanges` drop these.
+        ranges: range per name; a pair of numbers stands for :class:`Uniform`.
+        labels: names of the groups of constraints with separately adjustable stiffness.
+        ground: whether the height of the ground can differ.
+        fluid: whether there is a fluid.
+        without_effect: reasons why some parameters would have no effect, by name; :class:`NamedRanges` drop these.
 
     Raises:
         ValueError: for a name that is unknown or would have no effect, or a range out of its parameter's bounds.
@@ -261,8 +262,10 @@ def check(name: str, values: Any, shape: tuple[int, ...], kind: str | None = Non
     """Return values of a parameter as floats of ``shape``.
 
     Args:
-        name: its name in error messages. values: numbers. shape: shape to broadcast to. kind: name of the parameter, if
-        different.
+        name: its name in error messages.
+        values: numbers.
+        shape: shape to broadcast to.
+        kind: name of the parameter, if different.
 
     Raises:
         TypeError: for anything but real numbers.
@@ -285,7 +288,8 @@ def without_effect(model: Model, damping: float) -> dict[str, str]:
     """Return the parameters that would have no effect, each with the reason.
 
     Args:
-        model: model of the scene. damping: damping of the task [1/s].
+        model: model of the scene.
+        damping: damping of the task [1/s].
     """
     fluid = model.scene.fluid
     viscous = fluid is not None and fluid.material.viscosity > 0.0

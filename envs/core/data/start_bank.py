@@ -51,9 +51,11 @@ def cached(
 
     Args:
         what: everything that the array depends on; see :func:`pbd_gym.envs.core.data.identity.identity_of`. The text of
-            this package, the versions of Warp and NumPy and the kind of device are included too. device: Warp device
-            that makes it. make: function that makes it. shape: shape of the array; None for any. dtype: dtype of the
-            array.
+            this package, the versions of Warp and NumPy and the kind of device are included too.
+        device: Warp device that makes it.
+        make: function that makes it.
+        shape: shape of the array; None for any.
+        dtype: dtype of the array.
 
     Raises:
         ValueError: if the new array has a wrong shape or dtype, or numbers that are not finite.
@@ -123,10 +125,14 @@ class Handler:
     """A batch of copies of a scene in which a script lifts, carries and drops particles.
 
     Args:
-        scene: scene of one copy, with at least one grip. positions: initial positions of the copies [m], shape (copies,
-        n, 3). substeps: simulation steps per step. step_time: duration of a step [s]. damping: rate at which particles
-        lose velocity [1/s]. device: Warp device. starts: number of states of the whole bank, if larger than the number
-        of copies, so that all its batches share one kernel.
+        scene: scene of one copy, with at least one grip.
+        positions: initial positions of the copies [m], shape (copies, n, 3).
+        substeps: simulation steps per step.
+        step_time: duration of a step [s].
+        damping: rate at which particles lose velocity [1/s].
+        device: Warp device.
+        starts: number of states of the whole bank, if larger than the number of copies, so that all its batches share
+            one kernel.
     """
 
     def __init__(

@@ -186,8 +186,9 @@ def check_options(options: dict[str, Any] | None, num_envs: int, device: str | N
     the device.
 
     Args:
-        options: options of the reset. num_envs: number of environments. device: device on which masks may be tensors,
-        such as ``"cuda:0"``; None if not supported.
+        options: options of the reset.
+        num_envs: number of environments.
+        device: device on which masks may be tensors, such as ``"cuda:0"``; None if not supported.
 
     Raises:
         TypeError: for options that are not a mapping.
@@ -233,7 +234,9 @@ def check_starts(
     """Return the first start state and the number of states from which a reset draws, for each environment.
 
     Args:
-        options: options of the reset. split: default split. count: number of start states.
+        options: options of the reset.
+        split: default split.
+        count: number of start states.
         num_envs: environments.
 
     Raises:

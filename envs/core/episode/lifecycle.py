@@ -151,7 +151,8 @@ class Lifecycle:
 
     Args:
         world: the environments, which have their start states.
-        disturbance: forces and wind on them. autoreset: when environments reset automatically.
+        disturbance: forces and wind on them.
+        autoreset: when environments reset automatically.
         initially_held: particle that each grip holds at the start, -1 for none, shape (grips,), int32.
         hands: start place of each grip, shape (starts, grips, 3) [m].
     """

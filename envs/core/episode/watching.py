@@ -110,7 +110,8 @@ def speed_limit(hands: Hands, ctrl_dt: float, gravity: float, ranges: Mapping[st
     the largest size and gravity that were declared, and that of the strongest wind.
 
     Args:
-        hands: capabilities of the hands. ctrl_dt: time between actions [s].
+        hands: capabilities of the hands.
+        ctrl_dt: time between actions [s].
         gravity: magnitude of the acceleration [m/s^2].
         ranges: ranges of the drawn parameters.
     """

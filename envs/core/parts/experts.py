@@ -210,7 +210,8 @@ def farthest(x: np.ndarray, goals: np.ndarray, least: float) -> tuple[np.ndarray
 
     Args:
         x: points [m], shape (k, 3).
-        goals: goals of these, shape (k, 3). least: smallest distance worth moving a point [m].
+        goals: goals of these, shape (k, 3).
+        least: smallest distance worth moving a point [m].
     """
     away = np.linalg.norm(goals - x, axis=1)
     worst = int(np.argmax(away))
@@ -239,8 +240,8 @@ def paddle_actions(world: World, moves: np.ndarray, turns: np.ndarray | None = N
 
     Args:
         world: environments in action mode ``"paddle"``.
-        moves: displacements [m], shape (num_envs, paddles, 3); one action covers as much as it can. turns: rotations
-        [rad], shape (num_envs, paddles), for paddles that turn.
+        moves: displacements [m], shape (num_envs, paddles, 3); one action covers as much as it can.
+        turns: rotations [rad], shape (num_envs, paddles), for paddles that turn.
 
     Returns:
         Shape (num_envs, size), float32.

@@ -80,8 +80,9 @@ def copy_points(world: World, chosen: Any, points: np.ndarray, out: Any) -> Any:
 
     Args:
         world: the environments.
-        chosen: device array, shape (num_envs,), int32; rows of other environments stay unchanged. points: points of
-        each start state [m], shape (1 or starts, k, 3). out: device array, shape (num_envs, k, 3), float32.
+        chosen: device array, shape (num_envs,), int32; rows of other environments stay unchanged.
+        points: points of each start state [m], shape (1 or starts, k, 3).
+        out: device array, shape (num_envs, k, 3), float32.
     """
     b = world.buffers
     return prepare(

@@ -101,10 +101,10 @@ class WeightedMeasures(Score):
         modes: modes of actions, observations and rewards.
         measures: terms of the performance.
         goal_tolerance: mean distance at which goals count as reached [m].
-        best: performance that counts as 1 when normalised, unless ``config.best`` is given. zero: performance that
-        counts as 0 when normalised; by default that of the first state. completion: conditions for success besides
-        being at the goal; by default that hands have released, if they can, and that everything is at rest
-        (``config.rest_speed`` and ``rest_time``).
+        best: performance that counts as 1 when normalised, unless ``config.best`` is given.
+        zero: performance that counts as 0 when normalised; by default that of the first state.
+        completion: conditions for success besides being at the goal; by default that hands have released, if they can,
+            and that everything is at rest (``config.rest_speed`` and ``rest_time``).
     """
 
     def __init__(

@@ -59,9 +59,12 @@ def two_pickers(
     """Return the two hands of a task.
 
     Args:
-        config: its numbers. particles: particles that they hold or start at. corners: particles that ``pin`` mode can
-        fix. box: lower and upper corner of their box, if ``config`` has none [m]. floor: height below which they do not
-        lead their particles [m]. holding: whether they hold them.
+        config: its numbers.
+        particles: particles that they hold or start at.
+        corners: particles that ``pin`` mode can fix.
+        box: lower and upper corner of their box, if ``config`` has none [m].
+        floor: height below which they do not lead their particles [m].
+        holding: whether they hold them.
     """
     first, second = (int(particle) for particle in particles)
     given = config.hand_box

@@ -53,8 +53,8 @@ class StartBank:
     ``config.starts`` is their number, and ``config.starts_seed`` the seed of their sampling.
 
     Args:
-        sample: function that samples the states, at rest [m], shape (starts, n, 3). strains: function that returns the
-        permanent strains of clay, shape (1 or starts, k).
+        sample: function that samples the states, at rest [m], shape (starts, n, 3).
+        strains: function that returns the permanent strains of clay, shape (1 or starts, k).
     """
 
     def __init__(

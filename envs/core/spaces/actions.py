@@ -339,7 +339,8 @@ def _control_step(world: World, numbers: Any, stride: int, absolute: bool, max_s
     Args:
         world: the environments.
         numbers: device array, shape (num_envs, at least stride * hands), float32.
-        stride: numbers per hand. absolute: whether they are a place in the box rather than a displacement.
+        stride: numbers per hand.
+        absolute: whether they are a place in the box rather than a displacement.
         max_step: largest move along an axis [m].
     """
     acts, hands, state = world.actions, world.actions.hands, world.state

@@ -205,7 +205,9 @@ class ReducedObservations:
     """Positions of some particles, of the goals in some tasks, and of the hands.
 
     Args:
-        reduced: particles to show. goal_count: number of goals. grip_count: number of hands.
+        reduced: particles to show.
+        goal_count: number of goals.
+        grip_count: number of hands.
     """
 
     mode: ObsMode = "reduced"
@@ -237,9 +239,10 @@ class Observations:
         keypoints: particles of the keypoint modes.
         goal_particles: particles with a goal.
         particle_count: number of particles.
-        grip_count: number of hands to show, 0 if the held particles contain the same information. axes: number of
-        coordinates to show of each point; 2 omits z. paddles: indices of the paddles to show among the poses, shape
-        (paddles,), int32. turns: whether to show their angles [rad].
+        grip_count: number of hands to show, 0 if the held particles contain the same information.
+        axes: number of coordinates to show of each point; 2 omits z.
+        paddles: indices of the paddles to show among the poses, shape (paddles,), int32.
+        turns: whether to show their angles [rad].
 
     Raises:
         ValueError: for an unknown mode.
@@ -302,7 +305,8 @@ class FeatureObservations:
     (``"particles"``).
 
     Args:
-        mode: one of the two. features: features of the task.
+        mode: one of the two.
+        features: features of the task.
         particle_count: number of particles.
     """
 
@@ -337,7 +341,8 @@ class MemoryObservations:
     for every second action, 1 at that time and 0 one mark away. Networks use them to distinguish the steps of a script.
 
     Args:
-        keypoints: observations to remember. hand_count: number of the agent's hands.
+        keypoints: observations to remember.
+        hand_count: number of the agent's hands.
     """
 
     mode: ObsMode = "memory"
@@ -371,7 +376,8 @@ def make_observations(world: World, pixels: Pixels, name: str) -> View:
 
     Args:
         world: the environments.
-        pixels: settings of pictures. name: name of the environments in messages.
+        pixels: settings of pictures.
+        name: name of the environments in messages.
 
     Raises:
         ValueError: for pictures of goals that have no shape.

@@ -135,11 +135,14 @@ class PixelObservations:
 
     Args:
         mode: ``"rgb"``: shape (height, width, 3), uint8. ``"depth"``: distance along the direction of view [m], shape
-            (height, width, 1), float32, without the marks of goals. ``"rgbd"``: a dict of both. ``"segmentation"``:
-            the object at each pixel, shape (height, width, 1), uint8; see ``labels``. Several cameras follow one
-            another in the channels. pixels: settings of pictures. axes: number of the goals' coordinates.
-            goal_particles: particles with a goal, shape (k,). goal_pictures: pictures of the goals, a
-            :class:`pbd_gym.envs.core.spaces.goal_pictures.GoalPictures`; none by default.
+            (height, width, 1), float32, without the marks of goals. ``"rgbd"``: a dict of both. ``"segmentation"``: the
+            object at each pixel, shape (height, width, 1), uint8; see ``labels``. Several cameras follow one another in
+            the channels.
+        pixels: settings of pictures.
+        axes: number of the goals' coordinates.
+        goal_particles: particles with a goal, shape (k,).
+        goal_pictures: pictures of the goals, a :class:`pbd_gym.envs.core.spaces.goal_pictures.GoalPictures`; none by
+            default.
     """
 
     size = 0
@@ -178,8 +181,10 @@ class PixelObservations:
         """Make the rasteriser, and the buffers of its pictures.
 
         Args:
-            buffers: buffers of the batch. state: state to draw. view_box: two corners of the box that the usual camera
-            shows [m]. goal_radius: distance within which a goal counts as reached [m].
+            buffers: buffers of the batch.
+            state: state to draw.
+            view_box: two corners of the box that the usual camera shows [m].
+            goal_radius: distance within which a goal counts as reached [m].
             **options: options of :class:`pbd_gym.rendering.batched.Rasterizer`.
 
         Returns:

@@ -26,8 +26,9 @@ def left_over(solver: Solver, state: State, time_step: float) -> np.ndarray:
     """Return how far a step with each number of iterations is from the converged one, to which all methods lead.
 
     Args:
-        solver: solver with the method to measure. state: state at the beginning of the step, left unchanged. time_step:
-        time step [s].
+        solver: solver with the method to measure.
+        state: state at the beginning of the step, left unchanged.
+        time_step: time step [s].
 
     Returns:
         Largest distance of a particle of the first environment, for each of :data:`COUNTS` [m], shape (7,).

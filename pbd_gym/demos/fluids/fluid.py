@@ -94,8 +94,8 @@ class Neighbours:
         """Return for each particle the sum of its pairs' contributions.
 
         Args:
-            at_first: contribution of each pair to its first particle, shape (p,) or (p, 2). at_second: contribution to
-            its second.
+            at_first: contribution of each pair to its first particle, shape (p,) or (p, 2).
+            at_second: contribution to its second.
         """
         return _collect(self.first, at_first, self._size) + _collect(self.second, at_second, self._size)
 

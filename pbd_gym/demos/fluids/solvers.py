@@ -216,8 +216,8 @@ class PressureFluid(Fluid):
             diagonal: that of A, shape (n,).
             dt: [s].
             tolerance: when to stop.
-            least: smallest number of iterations. felt: particles that can have a pressure, shape (n,), bool; all by
-            default.
+            least: smallest number of iterations.
+            felt: particles that can have a pressure, shape (n,), bool; all by default.
 
         Returns:
             The pressures, their acceleration [m/s^2], shape (n, 2), and the number of iterations. The original uses the

@@ -124,7 +124,8 @@ class FluidsDemo(Demo[FluidOptions]):
 
         Args:
             start: all particles before the frame [m], shape (n, 3).
-            share: share of the frame that has passed. time: duration of the frame [s].
+            share: share of the frame that has passed.
+            time: duration of the frame [s].
         """
         if self.held is None:
             return

@@ -67,7 +67,8 @@ class Particles:
         emitters: the nozzles.
         colliders: the solids, with their friction and restitution.
         gravity: acceleration [m/s^2], shape (3,).
-        radius: radius of a particle [m]. seed: seed of the directions.
+        radius: radius of a particle [m].
+        seed: seed of the directions.
 
     Raises:
         ValueError: for a radius that is negative or not finite.
@@ -260,8 +261,10 @@ class RotatingBodies:
 
     Args:
         draws: function of a count that returns that many rows of four numbers from 0 to 1 each: velocity, angular
-        velocity, angle. gravity: vertical acceleration [m/s^2]. lifetime: age after which a body is gone [s]. emission:
-        bodies per step.
+            velocity, angle.
+        gravity: vertical acceleration [m/s^2].
+        lifetime: age after which a body is gone [s].
+        emission: bodies per step.
     """
 
     def __init__(

@@ -140,7 +140,8 @@ class Box:
 
         Args:
             arms: the vertices in the floor [m], shape (k, 2).
-            floor: response of the floor. rest: speed below which nothing bounces [m/s]: that of two steps of free fall.
+            floor: response of the floor.
+            rest: speed below which nothing bounces [m/s]: that of two steps of free fall.
         """
         if floor.impulses:
             self._solve(arms, floor, rest)

@@ -65,8 +65,10 @@ class LineSearch:
         """Return the share of a step d that is taken from x, at most 1; 0 where d does not lead down.
 
         Args:
-            value: f. x: start of the step, shape (n,). d: full step, shape (n,). slope: slope of f along d, its
-            gradient times d.
+            value: f.
+            x: start of the step, shape (n,).
+            d: full step, shape (n,).
+            slope: slope of f along d, its gradient times d.
         """
         if not slope < 0.0:
             return 0.0
@@ -127,8 +129,11 @@ def minimise(
     """Search for a minimum from ``start``, shape (n,).
 
     Args:
-        f: function to minimise. start: shape (n,). steps: largest number of steps. step: function of gradient and
-        Hessian that returns a step. search: line search that shortens steps; none by default.
+        f: function to minimise.
+        start: shape (n,).
+        steps: largest number of steps.
+        step: function of gradient and Hessian that returns a step.
+        search: line search that shortens steps; none by default.
 
     Returns:
         x at the start and after each step, shape (k + 1, n), and the share of each step that was taken, shape (k,).

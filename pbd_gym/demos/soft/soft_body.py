@@ -68,8 +68,9 @@ def _from_file(name: str) -> TetMesh:
     """Return the tetrahedra of a file, or those inside its surface, scaled and centred.
 
     Raises:
-        ValueError: for an unsupported file, or a mesh that is not a closed solid. FileNotFoundError: for a missing
-        file. ImportError: if its reader is not installed.
+        ValueError: for an unsupported file, or a mesh that is not a closed solid.
+        FileNotFoundError: for a missing file.
+        ImportError: if its reader is not installed.
     """
     if Path(name).suffix.lower() in SOLIDS:
         solid = read_tetmesh(name, scale=1.0)

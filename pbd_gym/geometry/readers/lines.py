@@ -38,8 +38,8 @@ def words(text: str, comment: str = "#", carry: str = "") -> Iterator[tuple[int,
 
     Args:
         text: lines end with a line feed.
-        comment: prefix of a comment, which extends to the end of the line; empty for none. carry: suffix by which a
-        line continues on the next one; the line then has the number of the first.
+        comment: prefix of a comment, which extends to the end of the line; empty for none.
+        carry: suffix by which a line continues on the next one; the line then has the number of the first.
     """
     held: list[str] = []
     first = 1

@@ -266,7 +266,8 @@ def damp(inputs: Inputs, residual: Residual, width: int, power: int, limited: bo
     A one-sided constraint damps no more than it pushes, and not at all where it is slack.
 
     Args:
-        inputs: inputs of the trace. residual: residual of the constraint.
+        inputs: inputs of the trace.
+        residual: residual of the constraint.
         width: particles of a constraint.
         power: of an environment's size that the compliance grows with.
         limited: whether it acts on one side only.
@@ -300,7 +301,8 @@ def rescue(
     It is a separate projection after that of the constraint, without a multiplier shared by iterations.
 
     Args:
-        inputs: inputs of the trace. residual: residual of the energy that leads out.
+        inputs: inputs of the trace.
+        residual: residual of the energy that leads out.
         collapsed: below zero where the constraint has collapsed; elsewhere nothing moves.
         width: particles of a constraint.
         power: of an environment's size that the compliance grows with.
@@ -326,7 +328,8 @@ def project(
     """Return the effect of projecting one constraint, for :func:`pbd_gym.formulas.emit`.
 
     Args:
-        inputs: inputs of the trace. residual: residual of the constraint.
+        inputs: inputs of the trace.
+        residual: residual of the constraint.
         width: particles of a constraint.
         power: of an environment's size that the compliance grows with.
         limited: whether it acts on one side only.

@@ -52,8 +52,8 @@ class Rasterizer:
 
     Raises:
         ValueError: for a picture without pixels, no camera, no or unknown images, a depth that is not positive, a model
-            in double precision, or more objects than a segmentation can number. MemoryError: if the pictures would not
-            fit into the free memory.
+            in double precision, or more objects than a segmentation can number.
+        MemoryError: if the pictures would not fit into the free memory.
     """
 
     def __init__(
@@ -129,7 +129,8 @@ class Rasterizer:
         Args:
             points: places of the particles [m], a device array of shape (num_envs, n, 3), float32.
             chosen: environments to draw, a device array of shape (num_envs,), int32; the pictures of those that are 0
-            stay unchanged. hidden: numbers of colliders that are not drawn, none of them a plane.
+                stay unchanged.
+            hidden: numbers of colliders that are not drawn, none of them a plane.
 
         Raises:
             ValueError: if an array has another shape.

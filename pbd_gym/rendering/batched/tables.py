@@ -287,8 +287,8 @@ class Geometry:
         goal_radius: distance within which a goal counts as reached [m].
         line_radius: radius of rope segments and of particles that belong to no surface and no rope [m].
         hand: grip that is drawn only while it holds something.
-        grips: whether grips are drawn. hidden: numbers of colliders that are not drawn, none of them a plane. All keep
-        their labels.
+        grips: whether grips are drawn.
+        hidden: numbers of colliders that are not drawn, none of them a plane. All keep their labels.
 
     Raises:
         ValueError: if there are more bodies and colliders than a uint8 can number.

@@ -48,7 +48,8 @@ def reduce_colors(images: Sequence[np.ndarray], count: int) -> tuple[np.ndarray,
     """Return a palette for pictures, and the pictures as indices into it.
 
     Args:
-        images: pictures of shape (height, width, 3), uint8. count: number of colours, at most 256.
+        images: pictures of shape (height, width, 3), uint8.
+        count: number of colours, at most 256.
 
     Returns:
         Colours, shape (at most count, 3), uint8; and the indices of each picture, shape (height, width), uint8.
@@ -277,8 +278,10 @@ def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, c
     """Write pictures to an MP4 file or a GIF, depending on the suffix; the folder is created.
 
     Args:
-        path: .mp4 or .gif file. images: pictures of shape (height, width, 3), uint8. fps: pictures per second. colors:
-        size of a GIF's palette.
+        path: .mp4 or .gif file.
+        images: pictures of shape (height, width, 3), uint8.
+        fps: pictures per second.
+        colors: size of a GIF's palette.
 
     Raises:
         ValueError: for an unknown suffix, or as :func:`save_mp4` and :func:`save_gif`.

@@ -64,8 +64,8 @@ def draw_caption(surface: pygame.Surface, caption: str, share: int = 24, low: bo
     Args:
         surface: the picture.
         caption: the lines.
-        share: font height as one ``share``-th of the picture. low: whether to use the lower corner; there the paper is
-        opaque, since it may lie over panels.
+        share: font height as one ``share``-th of the picture.
+        low: whether to use the lower corner; there the paper is opaque, since it may lie over panels.
 
     Returns:
         Extent of the text from that corner [pixels], (0, 0) if there is none.

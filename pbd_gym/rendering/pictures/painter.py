@@ -76,8 +76,10 @@ def paint(
 
     Args:
         frame: what to draw.
-        camera: camera that sees it. size: width and height [pixels]. style: style of drawing. corner: width and height
-        of the area kept free of words in the upper left corner [pixels].
+        camera: camera that sees it.
+        size: width and height [pixels].
+        style: style of drawing.
+        corner: width and height of the area kept free of words in the upper left corner [pixels].
     """
     picture = draw_frame(frame, camera, size, style)
     surface = surface_of(picture)

@@ -158,7 +158,8 @@ class Renderer:
     Args:
         mode: ``"rgb_array"`` or ``"human"``.
         size: width and height of a picture [pixels].
-        title: title of the window. fps: limit of a window's frames per second; 0 does not wait.
+        title: title of the window.
+        fps: limit of a window's frames per second; 0 does not wait.
         style: how frames are drawn; may be changed later.
 
     Raises:
@@ -204,8 +205,8 @@ class Renderer:
 
         Args:
             frame: what to draw.
-            camera: camera that sees it. corner: width and height of the area kept free of words in the upper left
-            corner [pixels].
+            camera: camera that sees it.
+            corner: width and height of the area kept free of words in the upper left corner [pixels].
 
         Returns:
             With ``"rgb_array"`` a new (height, width, 3) uint8 array; None with ``"human"`` and after closing.

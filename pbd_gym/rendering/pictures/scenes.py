@@ -23,9 +23,11 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
     """Return the frame of a scene whose particles are at ``positions``.
 
     Args:
-        scene: scene to draw. positions: positions of all its particles [m], shape (n, 3). poses: origin [m] and
-        orientation (x, y, z, w) of moving colliders, shape (moving, 7); their original poses by default. **fields:
-        further fields of the frame, which override those of the scene.
+        scene: scene to draw.
+        positions: positions of all its particles [m], shape (n, 3).
+        poses: origin [m] and orientation (x, y, z, w) of moving colliders, shape (moving, 7); their original poses by
+            default.
+        **fields: further fields of the frame, which override those of the scene.
 
     Raises:
         ValueError: as :class:`pbd_gym.rendering.Frame`.
@@ -65,7 +67,8 @@ def scene_coloring(
 
     Args:
         by: ``"stretch"``, ``"velocity"``, ``"contact"``, or ``"sides"`` for nothing.
-        scene: scene at rest. positions, velocities: state of all particles [m], [m/s], shape (n, 3).
+        scene: scene at rest.
+        positions, velocities: state of all particles [m], [m/s], shape (n, 3).
         poses: as for :func:`scene_frame`.
         size: factor of the scene's lengths, as in :meth:`pbd_gym.sim.state.State.set_parameters`.
     """

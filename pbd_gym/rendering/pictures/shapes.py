@@ -53,8 +53,9 @@ def smooth(
     """Return a mesh with smooth normals, refined where it is coarse.
 
     Args:
-        positions: [m], shape (n, 3); vertices that are not finite are omitted. triangles: shape (t, 3). values: further
-        vertex attributes, shape (n, c), which are interpolated.
+        positions: [m], shape (n, 3); vertices that are not finite are omitted.
+        triangles: shape (t, 3).
+        values: further vertex attributes, shape (n, c), which are interpolated.
 
     Returns:
         Vertices, shape (v, 3); their normals, shape (v, 3), and values, shape (v, c); triangles, shape (m, 3); and 0,
@@ -283,8 +284,9 @@ def _gripper(picker: Picker, radius: float, camera: Camera) -> tuple[np.ndarray,
     It is turned to the camera, so that both fingers are seen.
 
     Args:
-        picker: place of the hand, and whether it is closed. radius: radius of the object it grasps [m]. camera: camera
-        that looks at it.
+        picker: place of the hand, and whether it is closed.
+        radius: radius of the object it grasps [m].
+        camera: camera that looks at it.
 
     Returns:
         Ends [m], shape (4, 2, 3); radii [m], shape (4,); colours at the ends, shape (4, 2, 3).

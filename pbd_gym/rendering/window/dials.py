@@ -118,8 +118,9 @@ class SliderPanel:
     """Panel with one slider per dial, a scroll bar if the window is low, and a button that resets all of them.
 
     Args:
-        dials: dials to show. left: left edge of the panel [pixels from the left edge of the whole picture]. height:
-        height of the picture [pixels].
+        dials: dials to show.
+        left: left edge of the panel [pixels from the left edge of the whole picture].
+        height: height of the picture [pixels].
 
     Raises:
         ImportError: without pygame-menu.

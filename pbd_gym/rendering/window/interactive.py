@@ -19,8 +19,11 @@ class InteractiveSimulation:
     """Interaction with the first environment of a batch, which should be its only one.
 
     Args:
-        solver: solver that advances it. state: state to advance. control: control that moves it. ctrl_dt: duration of a
-        step [s]. grip: index of the hand among the scene's grips.
+        solver: solver that advances it.
+        state: state to advance.
+        control: control that moves it.
+        ctrl_dt: duration of a step [s].
+        grip: index of the hand among the scene's grips.
     """
 
     def __init__(self, solver: Solver, state: State, control: Control, ctrl_dt: float, grip: int) -> None:

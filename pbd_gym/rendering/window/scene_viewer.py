@@ -136,7 +136,8 @@ def view(
         scene: scene to simulate, left unchanged.
         fps: steps per second, each of which advances by ``1 / fps`` seconds.
         size: width and height of the picture [pixels]; a page is as large as the browser shows it.
-        title: title of the window or page. camera: camera to start with; by default one that shows the whole scene.
+        title: title of the window or page.
+        camera: camera to start with; by default one that shows the whole scene.
         sliders: whether the panel of sliders is shown at first; it needs pygame-menu. A page always has them.
         substeps: substeps per step; by default as many as the bodies need, see :func:`pbd_gym.needed_substeps`.
         web: whether to serve a page on this machine instead of opening a window.

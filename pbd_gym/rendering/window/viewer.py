@@ -151,8 +151,8 @@ class Viewer(Handling):
         title: title of the window, and stem of files saved from it.
         size: width and height of the picture [pixels].
         fps: steps per second; 0 does not wait. :meth:`run` shows pictures between them, as far as there is time.
-        camera: camera to start with; the mouse moves it. sliders: whether the panel of sliders is shown at first; it
-        needs pygame-menu.
+        camera: camera to start with; the mouse moves it.
+        sliders: whether the panel of sliders is shown at first; it needs pygame-menu.
 
     Raises:
         ImportError: without pygame.

@@ -26,8 +26,9 @@ class WebScene:
     """Adds nodes to viser's scene, and changes them from frame to frame. Labels of points are omitted.
 
     Args:
-        server: viser's server. drag: function called when the left button drags meshes, ropes or particles. click:
-        function called on Shift-clicks on them.
+        server: viser's server.
+        drag: function called when the left button drags meshes, ropes or particles.
+        click: function called on Shift-clicks on them.
     """
 
     def __init__(self, server: Any, drag: Callable[[Any], Any], click: Callable[[Any], Any]) -> None:
@@ -41,7 +42,8 @@ class WebScene:
         """Show a :func:`pbd_gym.rendering.pictures.frame.drawable` frame, with marks of constant size in the picture.
 
         Args:
-            frame: frame to show. camera: camera that sees it.
+            frame: frame to show.
+            camera: camera that sees it.
             size: width and height of the picture [pixels].
         """
         self._seen: set[str] = set()
@@ -134,7 +136,8 @@ class Page:
     The viewer's own window stays closed.
 
     Args:
-        viewer: viewer whose simulation is shown. port: port of the page; the next free one if it is taken.
+        viewer: viewer whose simulation is shown.
+        port: port of the page; the next free one if it is taken.
 
     Raises:
         ImportError: without viser.

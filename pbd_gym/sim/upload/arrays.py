@@ -57,7 +57,8 @@ def fill(table: Any, device: Any, **values: Any) -> None:
 
     Args:
         table: instance of a struct.
-        device: device of the arrays. **values: numbers, structs, and anything that NumPy can convert to an array.
+        device: device of the arrays.
+        **values: numbers, structs, and anything that NumPy can convert to an array.
     """
     for name, value in values.items():
         declared = table._cls.vars[name].type

@@ -27,7 +27,8 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
 
     Args:
         table: see :func:`pbd_gym.kernels.data.rigid.table_type`.
-        scene: scene of one environment, with rigid bodies. device: target device.
+        scene: scene of one environment, with rigid bodies.
+        device: target device.
     """
     bodies, joints = scene.rigid_bodies, scene.joints
     shared = [[one for one in scene.shared if one.body == body.index] for body in bodies]
@@ -76,7 +77,8 @@ def tetrahedra(scene: BaseScene, kinds: Iterable[Any]) -> tuple[np.ndarray, np.n
     These are the tetrahedra of solids, and of constraints whose fields define a rest shape or volume.
 
     Args:
-        scene: scene of one environment. kinds: kinds of its constraints.
+        scene: scene of one environment.
+        kinds: kinds of its constraints.
 
     Returns:
         Particles, shape (m, 4), int32, and volumes at rest [m^3], shape (m,).

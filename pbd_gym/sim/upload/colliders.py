@@ -20,7 +20,8 @@ def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[
     does not push it through.
 
     Args:
-        colliders: colliders of a scene. moving: indices of moving ones.
+        colliders: colliders of a scene.
+        moving: indices of moving ones.
         shapes: modules of the shapes, in their order.
 
     Returns:
@@ -60,11 +61,12 @@ def fill_colliders(
 
     Args:
         dtype: NumPy type of the kernel's numbers.
-        colliders: colliders of a scene. moving: indices of moving ones, in the order of their poses.
+        colliders: colliders of a scene.
+        moving: indices of moving ones, in the order of their poses.
         parts: see :func:`arrange`.
         contact_radius: distance that particles keep from all of them [m].
-        left_out: whether particles keep off colliders by themselves, shape (n,), or empty if none do. device: target
-        device.
+        left_out: whether particles keep off colliders by themselves, shape (n,), or empty if none do.
+        device: target device.
     """
     scalar = wp.float32 if dtype is np.float32 else wp.float64
     table = table_type(scalar)()

@@ -48,7 +48,8 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
 
     Args:
         table: see :func:`pbd_gym.kernels.data.particle_contacts.table_type`.
-        scene: scene of one environment, with particle contacts. device: target device.
+        scene: scene of one environment, with particle contacts.
+        device: target device.
         in_blocks: whether a block of threads serves a group.
     """
     groups = scene.particle_contacts
@@ -116,7 +117,8 @@ def may_lean(scene: BaseScene, lines: Sequence[np.ndarray]) -> bool:
     """Return whether lines may pull balls against other particles. If there are surfaces, lines do not check.
 
     Args:
-        scene: scene of one environment. lines: particles of each line.
+        scene: scene of one environment.
+        lines: particles of each line.
     """
     groups = scene.particle_contacts
     if not scene.has_particle_contacts or any(len(group.triangles) for group in groups):
@@ -201,8 +203,9 @@ def _rings(scene: BaseScene, firsts: np.ndarray, place: np.ndarray) -> dict[str,
     """Return the edges and triangles around members, with a member first in each row.
 
     Args:
-        scene: scene with its members, body by body. firsts: number of the first member of each group, in the order of
-        addition. place: table index of each member in that order.
+        scene: scene with its members, body by body.
+        firsts: number of the first member of each group, in the order of addition.
+        place: table index of each member in that order.
     """
     ring, fan, edge_count = [np.zeros((0, 3), dtype=int)], [np.zeros((0, 3), dtype=int)], 0
     for first, group, pairs in zip(firsts, scene.particle_contacts, pierced_edges(scene), strict=True):

@@ -98,7 +98,8 @@ def double_state(state: Any, model: Any) -> tuple[Any, list[Pair], list[Pair]]:
     """Create the float64 twin of a state, and list the arrays to copy before and after each step.
 
     Args:
-        state: state in float32. model: model from :func:`double_model`.
+        state: state in float32.
+        model: model from :func:`double_model`.
 
     Returns:
         Arrays in float64, pairs of arrays that a step reads, and of those that it changes.
@@ -139,7 +140,9 @@ def record_casts(pairs: Iterable[Pair], first: int, count: int, groups: int, bac
 
     Args:
         pairs: arrays in float32 and in float64.
-        first: first group. count: number of groups. groups: number of groups of the whole batch.
+        first: first group.
+        count: number of groups.
+        groups: number of groups of the whole batch.
         back: whether to copy into float32.
     """
     for single, double in pairs:

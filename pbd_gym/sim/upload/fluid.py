@@ -81,7 +81,8 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         table: see :func:`pbd_gym.kernels.data.fluid.table_type`.
         scene: scene of one environment, with a fluid.
         colliders: the table of all colliders.
-        device: target device. column: first of the :data:`pbd_gym.kernels.data.fluid.COLUMNS` parameters of fluids.
+        device: target device.
+        column: first of the :data:`pbd_gym.kernels.data.fluid.COLUMNS` parameters of fluids.
         remembered: offset of the nozzles' memory.
     """
     fluid = scene.fluid
@@ -134,7 +135,8 @@ def _check_lists(model: Any, entries: int) -> None:
     """Check the longest arrays in advance, since an allocation that fails may end the process.
 
     Args:
-        model: model with a fluid. entries: number of entries in the neighbour lists of an environment.
+        model: model with a fluid.
+        entries: number of entries in the neighbour lists of an environment.
     """
     fluid, free = model.scene.fluid, free_memory(model.device)
     slopes = wp.types.type_size_in_bytes(model.scalar) * len(fluid.indices) * fluid.capacity

@@ -55,7 +55,9 @@ class Passages:
         """Yield the launch that precedes a step.
 
         Args:
-            state: state of the batch. first: first group of the launch. count: number of groups.
+            state: state of the batch.
+            first: first group of the launch.
+            count: number of groups.
         """
         if self.watching:
             given = [state.positions_scalar, first, state.started]

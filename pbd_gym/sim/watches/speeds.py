@@ -98,8 +98,10 @@ class SpeedWatch:
         """Return how much of ``mu v^2 h^2`` a body absorbs from another, touching more of it as it gives way.
 
         Args:
-            a: body that is hit. b: moving body. points: particles of the moving body [m], shape (k, 3). way: its
-            direction, a unit vector.
+            a: body that is hit.
+            b: moving body.
+            points: particles of the moving body [m], shape (k, 3).
+            way: its direction, a unit vector.
         """
         bodies, stroke = self._bodies, float(self._stroke[a, b])
         if bodies.kind[a] == ROPE:
@@ -120,7 +122,8 @@ class SpeedWatch:
         """Return the factor by which a substep is too long for a body at a given speed [m/s].
 
         Args:
-            a: body that is hit: an index, or several. b: moving body.
+            a: body that is hit: an index, or several.
+            b: moving body.
             speed: [m/s].
             h: substep [s].
             spring: see :meth:`_spring`.
@@ -211,7 +214,8 @@ def _sections(points: np.ndarray, way: np.ndarray, depths: np.ndarray, disc: flo
     It is that of an ellipse with the same second moments, at least as wide as a patch of the body it meets.
 
     Args:
-        points: points of the body [m], shape (k, 3). way: direction, a unit vector.
+        points: points of the body [m], shape (k, 3).
+        way: direction, a unit vector.
         depths: [m], shape (d,).
         disc: radius of such a patch [m].
     """
