@@ -11,7 +11,7 @@ from gymnasium import spaces
 from tqdm import tqdm
 
 from pbd_gym.runtime.files import replacing
-from pbd_gym.training.agents.policies import MLPPolicy
+from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.learners.ranks import Ranks
@@ -117,6 +117,10 @@ class TorchLearner:
                 policy, success_rate=score.success_rate, normalized_performance=score.normalized_performance
             )
         policy.save(path)
+
+    def take_back(self, path: Path) -> None:
+        """Let the agent be what :meth:`save` has written to a file."""
+        self.trainer.mean_agent.take(load_policy(path))
 
     def keep(self, folder: Path) -> None:
         """Write all that the rest of the run depends on, as it was before the rollout that was interrupted."""

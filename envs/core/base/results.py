@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,22 @@ _INVERTED = {"inverted": np.int32}
 _FLUID = {"fluid_overflow": np.int32}
 _WRENCHES = {"wrenches": np.float32}
 _PASSAGES = {"passages": np.int32}
+
+
+class Transition(NamedTuple):
+    """What came of a step, as tensors. All but ``last`` share memory with the batch, and hold until its next step."""
+
+    observation: Any
+    """Shape (num_envs, size), float32: where an episode ended, the first of the next one."""
+    reward: Any
+    """Shape (num_envs,), float32."""
+    terminated: Any
+    """Shape (num_envs,), bool."""
+    truncated: Any
+    """Shape (num_envs,), bool."""
+    last: Any
+    """Observations before any episode began anew, shape (num_envs, size), float32; None if none did. Where the host
+    does not wait for the device, which may be a GPU, they are always there."""
 
 
 def row(observation: Any, env: Any) -> Any:
