@@ -405,8 +405,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         if not self._seeded:
             raise gym.error.ResetNeeded("call reset before transition")
         last = self._stepper.advance(actions, brief=True).get("final_obs")
-        ends = (tensor(name) != 0 for name in ("terminated", "truncated"))
-        return Transition(tensor(out.names[0]), tensor("reward"), *ends, last)
+        terminated, truncated = (tensor(name) != 0 for name in ("terminated", "truncated"))
+        return Transition(tensor(out.names[0]), tensor("reward"), terminated, truncated, last)
 
     def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
         """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.

@@ -1,4 +1,4 @@
-"""A stand-in for CUDA graphs on a CPU: what a recording launches is written down once, and done again from that alone."""
+"""A stand-in for CUDA graphs on a CPU: what a recording launches is written down once, and done again from there."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import torch
 from numpy.testing import assert_array_equal
 from torch import Tensor
 
+from pbd_gym.runtime.recording import Recording
 from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.settings.algorithms import PPOSettings
 from tests.training.learners.tape import Taped
@@ -52,7 +53,7 @@ def test_a_rollout_is_that_of_a_plain_loop(waits: bool) -> None:
         trainer.env.unwrapped.outputs.go_on()
     for _ in range(2):
         expected = plain_loop(other, other.env, other.noise)
-        rollout, reward = trainer.collect()
+        rollout, _ = trainer.collect()
         found = {
             "seen": rollout.observations, "acted": rollout.actions, "paid": rollout.rewards, "ended": rollout.ends,
         }  # fmt: skip
@@ -83,3 +84,20 @@ def test_replays_train_as_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.equal(found.agent.state_dict()[name], value), name
     for name, value in expected.env.unwrapped.get_state().items():
         assert_array_equal(found.env.unwrapped.get_state()[name], value, name)
+
+
+@pytest.mark.gpu
+def test_graphs_train_as_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the same of a real GPU, which may choose other kernels while it records."""
+    device = torch.device("cuda:0")
+
+    def trained() -> Trainer:
+        trainer = Trainer(make("PBDRope-v0", 4, device, **SMALL), SETTINGS, 3, device)
+        assert len(list(trainer.learn())) == 10
+        return trainer
+
+    found = trained()
+    assert found._collector._run._graph is not None  # type: ignore[attr-defined]
+    monkeypatch.setattr(Recording, "__call__", lambda recording: recording.function())
+    for name, value in trained().agent.state_dict().items():
+        torch.testing.assert_close(found.agent.state_dict()[name], value, atol=2e-3, rtol=2e-2, msg=name)
