@@ -217,11 +217,14 @@ class Trainer:
         goals = [part.flatten() for part in (gain, returns)]
         count = gain.numel()
         size = min(settings.batch_size, count)
+        held = None
         for samples in self.epochs(rollout):
             parts = [*samples, *goals]
             if self._descent is None:
                 self._descent = Descent(self, parts, size)
-            self._descent.hold(parts)
+            if samples is not held:  # without images they are the same in every epoch
+                self._descent.hold(parts)
+                held = samples
             order = torch.randperm(count, generator=self.noise, device=self.device)
             self.divergence.zero_()
             for rows in order[: count // size * size].split(size):

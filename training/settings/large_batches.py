@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 from pbd_gym.training.settings.algorithms import PPOSettings
 
@@ -20,8 +19,6 @@ ON_GPU = 1024
 SIZES = (1024, 4096)
 """Size classes: a batch belongs to the largest that is not above it, or to the first."""
 
-_STEPS = 32
-"""Steps of a rollout with as many environments as the size class says; it has as many samples with others."""
 _SHORTEST = 16
 """Steps that no rollout has fewer than."""
 _MINIBATCHES = 32
@@ -29,15 +26,27 @@ _MINIBATCHES = 32
 _MORE = {1024: 1.6, 4096: 4.0}
 """Environment steps of a run by size class, as a multiple of what the id is tuned for."""
 
-_BRIEF: Mapping[str, int] = {"PBDRope-v0": 16, "PBDSoftBody-v0": 16}
-"""What is in place of :data:`_STEPS` for some ids: they gain more by twice as many updates than by longer rollouts."""
-_LONGER: Mapping[str, float] = {"PBDRope-v0": 2.2}
-"""How many times as many environment steps some ids need as others."""
-_OWN: Mapping[str, Mapping[str, Any]] = {
-    "PBDRope-v0": {"learning_rate": 3e-3, "log_std_end": -2.3},
-    "PBDSoftBody-v0": {"learning_rate": 3e-3, "log_std_end": -2.0},
+
+@dataclasses.dataclass(frozen=True)
+class _Large:
+    """What has been found for an id, or is taken for one for which nothing has."""
+
+    n_steps: int = 32
+    """Steps of a rollout with as many environments as the size class says; with others it has as many samples. Half as
+    many make twice as many updates, and leave more to the values."""
+    longer: float = 1.0
+    """How many times as many environment steps as others it needs."""
+    learning_rate: float = 2e-3
+    """The least."""
+    log_std_end: float = -2.5
+    """Where the tuned numbers have none."""
+
+
+_LARGE: Mapping[str, _Large] = {
+    "PBDCloth-v0": _Large(),
+    "PBDRope-v0": _Large(n_steps=16, longer=2.2, learning_rate=3e-3, log_std_end=-2.3),
+    "PBDSoftBody-v0": _Large(n_steps=16, learning_rate=3e-3, log_std_end=-2.0),
 }
-"""What else is otherwise for an id."""
 
 
 def size_class(num_envs: int) -> int:
@@ -55,21 +64,19 @@ def for_batch(env_id: str, tuned: PPOSettings, num_envs: int) -> PPOSettings:
     """
     if num_envs < TIMES_AS_MANY * tuned.num_envs:
         return dataclasses.replace(tuned, num_envs=num_envs)
-    size = size_class(num_envs)
-    # The first of these are as long as tuned ones: no size of a batch asks for more than that.
-    n_steps = max(min(_BRIEF.get(env_id, _STEPS) * size // num_envs, tuned.n_steps), _SHORTEST)
-    general = dataclasses.replace(
+    size, large = size_class(num_envs), _LARGE.get(env_id, _Large())
+    n_steps = max(min(large.n_steps * size // num_envs, tuned.n_steps), _SHORTEST)
+    return dataclasses.replace(
         tuned,
         num_envs=num_envs,
         n_steps=n_steps,
         batch_size=max(n_steps * num_envs // _MINIBATCHES, 1),
         n_epochs=8,
-        total_timesteps=int(_MORE[size] * _LONGER.get(env_id, 1.0) * tuned.total_timesteps),
+        total_timesteps=int(_MORE[size] * large.longer * tuned.total_timesteps),
         measured="before",
-        learning_rate=max(tuned.learning_rate, 2e-3),
+        learning_rate=max(tuned.learning_rate, large.learning_rate),
         beta2=0.99,
-        log_std_end=-2.5 if tuned.log_std_end is None else tuned.log_std_end,
+        log_std_end=large.log_std_end if tuned.log_std_end is None else tuned.log_std_end,
         stagger=True,
         scale_values=True,
     )
-    return dataclasses.replace(general, **_OWN.get(env_id, {}))
