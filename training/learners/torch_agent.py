@@ -69,7 +69,7 @@ class Agent(nn.Module):
                 self.register_buffer(name, torch.tensor(start))
 
     def standardised(self, observation: Tensor) -> Tensor:
-        """Return observations less their mean, over their spread, shape (..., observations)."""
+        """Return observations minus their mean, over their spread, shape (..., observations)."""
         return ((observation - self.mean) / self.spread).clamp(-self.limit, self.limit)
 
     def means(self, features: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ class Agent(nn.Module):
         return self.means(self.standardised(observation)).clamp(-1.0, 1.0)
 
     def draw(self, means: Tensor, noise: Tensor) -> Tensor:
-        """Return actions at random, shape (..., actions).
+        """Return random actions, shape (..., actions).
 
         Args:
             means: of the actions, shape (..., actions).
@@ -119,7 +119,7 @@ class Agent(nn.Module):
         return torch.where(self.switches, 2.0 * on - 1.0, means + noise * self.log_std.exp())
 
     def log_prob(self, actions: Tensor, means: Tensor) -> Tensor:
-        """Return logarithms of probabilities and of probability densities, less a constant, shape (...).
+        """Return logarithms of probabilities and of probability densities, up to a constant, shape (...).
 
         Args:
             actions: what was drawn, shape (..., actions).
@@ -130,13 +130,13 @@ class Agent(nn.Module):
         return torch.where(self.switches, nn.functional.logsigmoid(actions * means), density).sum(dim=-1)
 
     def entropy(self, means: Tensor) -> Tensor:
-        """Return the entropy of actions with these means, less a constant, shape (...)."""
+        """Return the entropy of actions with these means, up to a constant, shape (...)."""
         undecided = nn.functional.softplus(means) - means * torch.sigmoid(means)
         return torch.where(self.switches, undecided, self.log_std).sum(dim=-1)
 
     @torch.no_grad()
     def watch(self, observations: Tensor, ranks: Ranks) -> None:
-        """Update mean and spread with a rollout, which counts as much as each one before it."""
+        """Update mean and spread with a rollout, weighted like each one before it."""
         rows = observations.reshape(-1, observations.shape[-1])
         self.seen += 1.0
         self.mean += (ranks.mean(rows.mean(dim=0)) - self.mean) / self.seen
@@ -144,7 +144,7 @@ class Agent(nn.Module):
         self.spread.copy_((self.square - self.mean**2).clamp(min=LEAST_SPREAD**2).sqrt())
 
     def to_policy(self, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
-        """Return what it does without noise as a policy of plain arrays."""
+        """Return the policy without noise as plain arrays."""
         weights, biases = arrays_of(linear_layers(self.policy))
         mean, spread = (values.cpu().numpy().copy() for values in (self.mean, self.spread))
         return MLPPolicy(env_id, env_kwargs, weights, biases, mean, spread, float(self.limit))

@@ -1,4 +1,4 @@
-"""PPO in torch alone: rollouts are tensors of the device that the physics runs on, and never leave it.
+"""PPO in torch alone: rollouts are tensors on the device that runs the physics, and never leave it.
 
 ``pbd-gym train`` learns by it. The algorithm is that of Schulman et al. 2017, arXiv:1707.06347, with advantages after
 Schulman et al. 2015, arXiv:1506.02438; an episode that runs out of time goes on in the values.
@@ -24,17 +24,17 @@ from pbd_gym.training.settings.algorithms import RANDOM_STEPS, RATES, PPOSetting
 from pbd_gym.training.symmetry.images import Images
 
 MAX_GRADIENT = 0.5
-"""Norm to which gradients are cut."""
+"""Norm to which gradients are clipped."""
 SURENESS = 0.1
-"""Weight of the penalty for switches that are too sure: of the square of what their log-odds are beyond the limit."""
+"""Weight of the penalty for overconfident switches: of the square of their log-odds beyond the limit."""
 
 
 Penalty = Callable[[Tensor, Tensor], Tensor]
-"""Of standardised observations, and of the mean actions for them."""
+"""Penalty as a function of standardised observations, and of the mean actions for them."""
 
 
 def sureness(switches: Tensor, limit: float) -> Penalty:
-    """Return a penalty for log-odds of switches that are beyond a limit.
+    """Return a penalty for log-odds of switches beyond a limit.
 
     Args:
         switches: which numbers of an action are switches, shape (actions,), bool.
@@ -134,12 +134,12 @@ class Trainer:
         if settings.stagger:
             stagger(env, first)
         self.mean_agent = copy.deepcopy(self.agent) if settings.average > 0.0 else self.agent
-        """What is evaluated and kept: with ``settings.average`` it has a moving mean of the weights."""
+        """Agent to evaluate and keep: with ``settings.average`` it has a moving mean of the weights."""
         self.steps = 0
         """Environment steps so far, of all processes."""
         self.images = Images(env, device) if settings.images else None
         self.penalties: list[Penalty] = []
-        """What else counts in the loss."""
+        """Further terms of the loss."""
         if settings.switch_limit is not None:
             self.penalties.append(sureness(self.agent.switches, settings.switch_limit))
         self._collector = Collector(
@@ -179,7 +179,7 @@ class Trainer:
                 group["lr"] = rate
 
     def seen_at_random(self, seed: int) -> Tensor:
-        """Return what actions at random about the initial one show, shape (steps + 1, num_envs, observations)."""
+        """Return observations under random actions about the initial one, shape (steps + 1, num_envs, observations)."""
         size = self.agent.log_std.numel()
         start = torch.tensor(self.settings.initial_action or (0.0,) * size, device=self.device).clamp(-1.0, 1.0)
         seen = [self.env.reset(seed=seed)[0].clone()]
@@ -208,7 +208,7 @@ class Trainer:
         return found
 
     def update(self, rollout: Rollout) -> None:
-        """Do the epochs of gradient steps on a rollout, the same number in every process."""
+        """Run the epochs of gradient steps on a rollout, the same number in every process."""
         settings = self.settings
         gain = rollout.advantages(settings.gamma, settings.gae_lambda)
         returns = gain + rollout.values
@@ -280,7 +280,9 @@ class Trainer:
         return loss
 
     def state(self) -> dict[str, Any]:
-        """Return all that the rest of the run depends on, as tensors and numbers: it goes on to the same bits."""
+        """Return everything the rest of the run depends on, as tensors and numbers, so that it continues to the same
+        bits.
+        """
         physics = {name: torch.as_tensor(value) for name, value in self.env.unwrapped.get_state().items()}
         own = {
             "steps": self.steps,
@@ -296,7 +298,7 @@ class Trainer:
         return {**own, "agent": agent, "mean_agent": mean, "adam": {**adam, "state": moments}, "physics": physics}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state` returned, in a trainer of the same settings."""
+        """Restore the result of :meth:`state` in a trainer with the same settings."""
         self.agent.load_state_dict(state["agent"])
         self.mean_agent.load_state_dict(state["mean_agent"])
         self.adam.load_state_dict(state["adam"])
@@ -307,5 +309,5 @@ class Trainer:
 
 
 def make(env_id: str, num_envs: int, device: torch.device, **kwargs: Any) -> Any:
-    """Make a batch with tensors of the device for observations."""
+    """Make a batch whose observations are tensors on the device."""
     return gym.make_vec(env_id, num_envs, output="torch", device=str(device), autoreset_mode="SameStep", **kwargs)

@@ -24,12 +24,12 @@ class Rollout:
     actions: Tensor
     log_probs: Tensor
     rewards: Tensor
-    """Plus the value of the last observation where an episode ran out of time."""
+    """Rewards, plus the value of the last observation where an episode ran out of time."""
     ends: Tensor
     """1 where an episode ended in this step, 0 elsewhere."""
     values: Tensor
     last_value: Tensor
-    """After the last step, shape (num_envs,)."""
+    """Value after the last step, shape (num_envs,)."""
 
     def advantages(self, gamma: float, lam: float) -> Tensor:
         """Return generalised advantage estimates, shape (steps, num_envs)."""
