@@ -38,7 +38,7 @@ from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.options import TrainArgs
 
 IDS = ("PBDCloth-v0", "PBDRope-v0", "PBDSoftBody-v0")
-"""What is measured unless others are asked for."""
+"""Ids to measure by default."""
 TARGET = 0.95
 """Success rate until which time is measured."""
 EVALUATIONS = 20
@@ -187,7 +187,7 @@ def _finished(call: Callable[[], object], device: torch.device) -> Callable[[], 
 
 
 def within(minutes: float, options: Options, path: Path | None) -> list[Row]:
-    """Measure what can be in some minutes, the most wanted first; what there is by then is written after each step.
+    """Measure within some minutes, the most wanted first, and write the results after each step.
 
     Args:
         minutes: for all of it.

@@ -1,4 +1,4 @@
-"""What PPO in torch trains: a policy and a value function over standardised observations, and how actions are drawn."""
+"""Networks that PPO in torch trains: a policy and a value function over standardised observations, and how actions are drawn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Agent(nn.Module):
         settings: sizes of the layers, and the distribution of actions at the start.
 
     Raises:
-        ValueError: if the settings have an initial action of another length, or a switch that is no number of it.
+        ValueError: if the settings have an initial action of another length, or a switch outside it.
     """
 
     switches: Tensor

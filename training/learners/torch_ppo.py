@@ -69,7 +69,7 @@ class Descent:
 
     Args:
         trainer: whose agent learns.
-        parts: what there is of each sample, shape (samples, ...) each.
+        parts: observations, actions and the like of all samples, shape (samples, ...) each.
         size: samples per gradient step.
     """
 
@@ -125,7 +125,7 @@ class Trainer:
         rate: Any = torch.tensor(settings.learning_rate, device=device) if on_gpu else settings.learning_rate
         self.adam = torch.optim.Adam(self.parameters, rate, betas, eps=1e-5, fused=True, capturable=on_gpu)
         self.factor = 1.0
-        """Of the learning rate, which ``settings.target_kl`` changes."""
+        """Factor on the learning rate, which ``settings.target_kl`` changes."""
         self.noise = torch.Generator(device).manual_seed(seed * self.ranks.count + self.ranks.rank)
         first = (seed * self.ranks.count + self.ranks.rank) * env.num_envs
         if settings.standardise and settings.measured == "before":
@@ -146,14 +146,14 @@ class Trainer:
             env, self.agent, observation, settings.n_steps, settings.switch_hold, settings.gamma
         )
         self.divergence = torch.zeros((), device=device)
-        """Of the policy from that of the rollout, summed over the gradient steps of an epoch; see ``target_kl``."""
+        """Divergence of the policy from that of the rollout, summed over the gradient steps of an epoch."""
         self._measures = settings.target_kl is not None or settings.stop_kl is not None
         self._descent: Descent | None = None
         """Gradient steps, made when the first rollout tells how large its samples are."""
 
     @property
     def observation(self) -> Tensor:
-        """After the last step, shape (num_envs, observations): a view."""
+        """Observation after the last step, shape (num_envs, observations): a view."""
         return self._collector.observation
 
     def learn(self) -> Iterator[float]:

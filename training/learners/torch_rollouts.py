@@ -71,7 +71,7 @@ class Collector:
 
     @property
     def observation(self) -> Tensor:
-        """After the last step, shape (num_envs, observations): a view."""
+        """Observation after the last step, shape (num_envs, observations): a view."""
         return self._seen[-1]
 
     @torch.no_grad()

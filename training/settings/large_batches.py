@@ -29,17 +29,17 @@ _MORE = {1024: 1.6, 4096: 4.0}
 
 @dataclasses.dataclass(frozen=True)
 class _Large:
-    """What has been found for an id, or is taken for one for which nothing has."""
+    """Numbers found for an id; the defaults are for ids that have not been tried."""
 
     n_steps: int = 32
     """Steps of a rollout with as many environments as the size class says; with others it has as many samples. Half as
     many make twice as many updates, and leave more to the values."""
     longer: float = 1.0
-    """How many times as many environment steps as others it needs."""
+    """Factor on the environment steps of a run."""
     learning_rate: float = 2e-3
-    """The least."""
+    """Least learning rate."""
     log_std_end: float = -2.5
-    """Where the tuned numbers have none."""
+    """Bound of the noise at the end, unless the tuned numbers have one."""
 
 
 _LARGE: Mapping[str, _Large] = {

@@ -23,7 +23,7 @@ _PASSAGES = {"passages": np.int32}
 
 
 class Transition(NamedTuple):
-    """What came of a step, as tensors. All but ``last`` share memory with the batch, and hold until its next step."""
+    """Results of a step, as tensors. All but ``last`` share memory with the batch, and hold until its next step."""
 
     observation: Any
     """Shape (num_envs, size), float32: where an episode ended, the first of the next one."""
@@ -34,7 +34,7 @@ class Transition(NamedTuple):
     truncated: Any
     """Shape (num_envs,), bool."""
     last: Any
-    """Observations before any episode began anew, shape (num_envs, size), float32; None if none did. Where the host
+    """Observations before the restart of any episode, shape (num_envs, size), float32; None if none did. Where the host
     does not wait for the device, which may be a GPU, they are always there."""
 
 
