@@ -1,4 +1,4 @@
-"""Networks that PPO in torch trains: a policy and a value function over standardised observations, and how actions are drawn."""
+"""Networks that PPO in torch trains, a policy and a value function, and how actions are drawn."""
 
 from __future__ import annotations
 
