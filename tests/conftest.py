@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import warp as wp
 
-from tests import builds, changed, headers, lanes
+from tests import builds, changed, flags, headers, lanes
 
 COMPILING = (
     "colliders/test_contacts.py",
@@ -78,6 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     headers.share()
+    flags.share()
     if (since := config.getoption("--changed")) is not None:
         config.pluginmanager.register(changed.Selection(since))
     if file := os.environ.get(builds.VARIABLE):

@@ -25,6 +25,7 @@ from pbd_gym.kernels.step import make_step
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
+from tests import flags
 from tests.bench.elf import Elf
 
 REPORT = Path(__file__).with_suffix(".json")
@@ -68,11 +69,11 @@ def step_kernel(scene: Scene, lanes: int, cuda: bool = False) -> Any:
 
 def cpu_loops(kernel: Any, processor: str) -> list[Loop]:
     """Compile a kernel as on a CPU, for a given processor instead of this one, and return its innermost loops."""
-    assert wp.config.cpu_compiler_flags is not None
-    flags = wp.config.cpu_compiler_flags.replace("-march=native", f"-target-cpu {processor}")
-    assert processor in flags
+    assert flags.USERS is not None
+    named = flags.USERS.replace("-march=native", f"-target-cpu {processor}")
+    assert processor in named
     one_thread = mock.patch.dict(kernel.module.options, block_dim=1)  # as a launch has it; 256 is the default here
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wp.config, "cpu_compiler_flags", flags), one_thread:
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wp.config, "cpu_compiler_flags", named), one_thread:
         wp.compile_aot_module(kernel.module, device="cpu", module_dir=folder)
         (path,) = Path(folder).glob("*.o")
         elf = Elf(path)

@@ -91,11 +91,14 @@ def test_kernels_of_environments_have_nothing_to_wait_for() -> None:
     assert [path.name for path in (ROOT / "envs").rglob("*.py") if words.search(path.read_text())] == []
 
 
-def test_optimised_code_has_the_same_bits() -> None:
-    """Guards tests that see code which is not optimised (``tests/conftest.py``), these among them."""
-    names = ("every kind", "surfaces")
+@pytest.mark.parametrize(
+    ("share", "names"), [("headers", ("every kind", "surfaces")), ("headers, flags", ("surfaces",))]
+)
+def test_optimised_code_has_the_same_bits(share: str, names: tuple[str, ...]) -> None:
+    """Guards tests that see code which is optimised less (``tests/conftest.py``, ``tests/flags.py``)."""
     code = (
-        "from tests import headers; headers.share(); from tests.kernels.block_scenes import one_thread; "
+        f"from tests import {share}; [each.share() for each in ({share},)]; "
+        "from tests.kernels.block_scenes import one_thread; "
         f"print(*(one_thread(name).hex() for name in {names!r}))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
