@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One thread each: the physics has its own threads, and two pools on the same cores slow each other down.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-fast test-lerobot test-ray check docs bench bench-gpu clean
+.PHONY: demo test test-fast test-lerobot test-ray check docs bench bench-gpu learn-gpu clean
 
 demo: $(READY)  ## train an agent on PBDCloth-v0 in half a minute, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
@@ -61,6 +61,13 @@ bench-gpu: $(if $(filter $(BIN)/python,$(PY)),$(READY))
 	$(PY) -m pbd_gym bench scaling --device $(DEVICE) --repeats 3 --csv $(OUT)/scaling.csv --plot $(OUT)/scaling.png && \
 	exit $$tests
 GPU_WORKLOADS := w1 w2 w3 w4 w5 cloth-vec rope-vec soft-vec pendulum-vec flatten-vec rotations startup
+
+# For a GPU that is lent for a quarter of an hour: that what is recorded trains as what is called, speeds of rollouts and
+# updates, and the times to 95 % success, the most wanted first.
+learn-gpu: $(if $(filter $(BIN)/python,$(PY)),$(READY))  ## how fast PPO learns on a GPU, within a quarter of an hour
+	mkdir -p $(OUT)
+	$(PY) -m pytest -m gpu tests/training/learners; tests=$$?; \
+	$(PY) -m pbd_gym.training.learning_speed --device $(DEVICE) --minutes 12 --json $(OUT)/learn.json && exit $$tests
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs

@@ -104,6 +104,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "training.reports",
         "training.runs",
         "training.symmetry",
+        "bench",
         *ENVS,
     ),
 }

@@ -26,10 +26,10 @@ from torch import Tensor
 
 from pbd_gym.envs.core.data.presets import with_defaults
 from pbd_gym.registry import find
-from pbd_gym.training.agents.perceptrons import linear_layers, set_layers
 from pbd_gym.training.agents.policies import MLPPolicy, find_policy
 from pbd_gym.training.episodes.evaluation import scored
-from pbd_gym.training.learners.torch_ppo import Agent, Trainer, make
+from pbd_gym.training.learners.torch_agent import Agent
+from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.settings.algorithms import Activation, PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
 from pbd_gym.training.settings.imitation import RefinementArgs
@@ -147,15 +147,6 @@ class InImages:
         return self._seen(observation), *others
 
 
-def take_over(agent: Agent, policy: MLPPolicy) -> None:
-    """Give an agent the weights of a policy, and its standardisation of observations."""
-    set_layers(linear_layers(agent.policy), policy)
-    with torch.no_grad():
-        agent.mean.copy_(torch.as_tensor(policy.mean))
-        agent.spread.copy_(torch.as_tensor(policy.spread))
-        agent.limit.fill_(policy.limit)
-
-
 def stay_near(agent: Agent, args: RefinementArgs) -> Callable[[Tensor, Tensor], Tensor]:
     """Return a penalty for actions far from an agent's current ones."""
     before, scale = copy.deepcopy(agent), args.anchor / math.exp(2.0 * args.log_std)
@@ -236,7 +227,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs, device_name: str = "cpu") ->
         images=args.images,
     )  # fmt: skip
     trainer = Trainer(env, settings, args.seed, device)
-    take_over(trainer.agent, policy)
+    trainer.agent.take(policy)
     if args.anchor > 0.0:
         trainer.penalties.append(stay_near(trainer.agent, args))
     watch(trainer, args.watched)

@@ -190,6 +190,8 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     last = monitor.points[-1]
     title = f"{args.env_id}, {args.eval_episodes} unseen episodes"
     plot(out / "curve.png", monitor.points, title, args.algorithm.upper(), baseline.success_rate)
+    if monitor.kept is not None:  # results are those of the agent that is kept; the curve shows the rest
+        run["kept_steps"] = monitor.kept.steps
     run["results"] = {name: dataclasses.asdict(row) for name, row in rows.items()}
     run["training_seconds"], run["wall_seconds"] = last.seconds, time.perf_counter() - started
     run["cpu_seconds"] = time.process_time()  # of the whole process, all threads: the relevant time on a busy machine

@@ -49,6 +49,8 @@ class Options:
     """CPU threads; None for each workload's own choice."""
     num_envs: int | None = None
     """Environments of a batch; None for each workload's own choice."""
+    ids: tuple[str, ...] = ()
+    """Environments of the workload ``learn``; empty for its own."""
     find_agent: Callable[[str], Any] | None = None
     """Function that returns the bundled agent of an id, as a function of a batch, its observations and a mask of
     episodes that have just begun; None leaves agents out.

@@ -41,7 +41,7 @@ WORKLOADS: Mapping[str, Workload] = {
     "scaling": scaling.scaling,
     "phases": environments.phases,
 }
-BY_NAME_ONLY = ("scaling", "phases")
+BY_NAME_ONLY = ("scaling", "phases", "learn")
 """Workloads that take minutes, or that show where time goes: measured only when they are named."""
 ELSEWHERE = "peers, the C limit and studies of cloth are measured by python -m benchmarks in a clone of the repository"
 

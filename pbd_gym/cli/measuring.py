@@ -7,10 +7,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from pbd_gym.cli.command import IN_NO_EXTRA, add, count
+from pbd_gym.registry import find
 from pbd_gym.runtime.files import check_writable
 
 if TYPE_CHECKING:
-    from pbd_gym.bench.rows import Options
+    from collections.abc import Iterator
+
+    from pbd_gym.bench.rows import Options, Row
 
 
 def declare(commands: Any) -> None:
@@ -18,6 +21,7 @@ def declare(commands: Any) -> None:
     bench = add(commands, "bench", _bench, "measure speed", IN_NO_EXTRA)
     bench.add_argument("workloads", nargs="*", help="workloads to run, for example w1 or scaling")
     bench.add_argument("--plot", metavar="FILE", help="draw the workload scaling into this PNG")
+    bench.add_argument("--ids", nargs="+", default=[], metavar="ID", help="environments of the workload learn")
     add_options(bench)
 
 
@@ -49,9 +53,19 @@ def options_of(args: argparse.Namespace) -> Options:
 def _bench(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.bench import run
 
-    options = dataclasses.replace(options_of(args), find_agent=_bundled)
+    options = dataclasses.replace(options_of(args), ids=tuple(args.ids), find_agent=_bundled)
     check_writable(args.plot)
-    run.main(args.workloads, options, args.json, args.csv, args.plot)
+    if args.ids and "learn" not in args.workloads:
+        raise ValueError("--ids is for the workload learn")
+    for env_id in args.ids:
+        find(env_id)
+    run.main(args.workloads, options, args.json, args.csv, args.plot, {**run.WORKLOADS, "learn": _learn})
+
+
+def _learn(options: Options) -> Iterator[Row]:
+    from pbd_gym.training.learning_speed import learn
+
+    return learn(options)
 
 
 def _bundled(env_id: str) -> Any:

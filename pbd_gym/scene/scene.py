@@ -156,8 +156,8 @@ class Scene(RigidScene):
             position: place of the sheet's origin [m], shape (3,).
             rotation: orthonormal matrix applied first, shape (3, 3).
             lines: whether each thread is solved as a whole.
-            tethers: whether particles are kept no farther from a held or pinned one than along the sheet at rest.
-            wrinkles: whether the diagonals of cells shorten by :data:`WRINKLE` before they push.
+            tethers: as in :meth:`add_cloth`.
+            wrinkles: as there.
 
         Returns:
             Its particles, shape (k,), int32.
@@ -213,11 +213,9 @@ class Scene(RigidScene):
             material: material of the cloth; its ``bending`` chooses the constraint kind.
             position: place of the mesh's origin [m], shape (3,).
             rotation: orthonormal matrix applied first, shape (3, 3).
-            lines: whether nearly straight paths along the edges are each solved as a whole; see
-                :func:`pbd_gym.geometry.paths.edge_paths` and :meth:`add_cloth`.
-            tethers: whether particles are kept no farther from a held or pinned one than along the cloth at rest; see
-                :meth:`add_grip_tethers`. By default as in :meth:`add_cloth`, unless the mesh is in several pieces or
-                has more than :data:`MOST_WAYS` vertices.
+            lines: as in :meth:`add_cloth`, of nearly straight paths (:func:`pbd_gym.geometry.paths.edge_paths`).
+            tethers: as in :meth:`add_cloth`, by default off if the mesh is in several pieces or has more than
+                :data:`MOST_WAYS` vertices.
 
         Returns:
             Its particles, triangles, openings and landmarks.
@@ -262,14 +260,12 @@ class Scene(RigidScene):
         """Add a rope: a chain of particles with stretch and bending constraints.
 
         Args:
-            points: current positions of its particles, in order, which are also its rest shape [m], shape (k, 3), k at
-                least 2.
+            points: positions of its particles, also its rest shape [m], shape (k, 3), k at least 2.
             material: material of the rope.
-            lines: whether all segments are solved at once, so that the rope resists a pull with the force given by the
-                material; see :mod:`pbd_gym.constraints.line`.
-            tethers: whether particles are kept no farther from a held or pinned one than along the rope at rest; see
-                :meth:`add_grip_tethers`. A rope that is a line needs none: its length is exact, and a load stretches it
-                as the material says.
+            lines: whether all segments are solved at once (:mod:`pbd_gym.constraints.line`), so that the rope resists a
+                pull as the material says.
+            tethers: whether particles are kept as in :meth:`add_cloth`. A rope that is a line needs none: its length is
+                exact, and a load stretches it as the material says.
 
         Returns:
             Its particles in order, shape (k,), int32.
@@ -513,8 +509,7 @@ class Scene(RigidScene):
 
         Raises:
             ValueError: for particles that do not exist, no anchor, a given anchor without an edge, no edges, given
-            edges that are not connected to an anchor, or a slack that is negative or not
-                finite.
+            edges that are not connected to an anchor, or a slack that is negative or not finite.
         """
         number("slack", slack, 0.0)
         fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)

@@ -17,8 +17,8 @@ from pbd_gym.envs.cloth.manipulation import TRAINING
 from pbd_gym.training import imitate, refinement
 from pbd_gym.training.agents.policies import load_policy
 from pbd_gym.training.imitate import clone, demonstrate, main
-from pbd_gym.training.learners.torch_ppo import Agent
-from pbd_gym.training.refinement import Graded, refine, stay_near, take_over, training_world
+from pbd_gym.training.learners.torch_agent import Agent
+from pbd_gym.training.refinement import Graded, refine, stay_near, training_world
 from pbd_gym.training.runs.run_files import origin
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.imitation import ImitateArgs, RefinementArgs, read
@@ -114,7 +114,7 @@ def test_an_agent_goes_on_where_the_policy_stands() -> None:
     teacher.limit.fill_(0.5)
     policy = teacher.to_policy("PBDRope-v0", {})
     student = Agent(5, 2, settings)
-    take_over(student, policy)
+    student.take(policy)
     seen = torch.arange(5.0) + 0.01 * torch.randn(20, 5)
     meant = teacher.act(seen).detach().numpy()
     np.testing.assert_allclose(policy(seen.numpy()), meant, atol=1e-5)

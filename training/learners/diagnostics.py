@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pbd_gym.training.learners.torch_ppo import Rollout
+from pbd_gym.training.learners.torch_rollouts import Rollout
 
 SAMPLES = 2048
 """Most samples of a rollout that are looked at: enough for two digits, and no time beside an update."""

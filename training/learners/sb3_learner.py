@@ -129,6 +129,10 @@ class SB3Learner:
         """Write the agent to a file NAME.zip."""
         checkpoint.save(self.sb3, path)
 
+    def take_back(self, path: Path) -> None:
+        """Let the agent be what :meth:`save` has written to a file."""
+        self.sb3.set_parameters(str(path), device="cpu")  # reads weights and numbers alone
+
     def keep(self, folder: Path) -> None:
         """Do nothing, since the agent's file already contains its optimizer's state."""
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from pbd_gym.runtime.files import replacing
 from pbd_gym.runtime.messages import first_line
-from pbd_gym.training.agents.policies import MLPPolicy
+from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.episodes.wrapping import wrapped
@@ -120,6 +120,10 @@ class TorchLearner:
                 policy, success_rate=score.success_rate, normalized_performance=score.normalized_performance
             )
         policy.save(path)
+
+    def take_back(self, path: Path) -> None:
+        """Let the agent be what :meth:`save` has written to a file."""
+        self.trainer.mean_agent.take(load_policy(path))
 
     def keep(self, folder: Path) -> None:
         """Write everything the rest of the run depends on, as before the rollout that was interrupted."""

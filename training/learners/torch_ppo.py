@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.training.agents.perceptrons import arrays_of, linear_layers, orthogonal_network
-from pbd_gym.training.agents.policies import MLPPolicy
+from pbd_gym.runtime.recording import Recording
 from pbd_gym.training.learners.ranks import Ranks
-from pbd_gym.training.settings.algorithms import RANDOM_STEPS, PPOSettings
+from pbd_gym.training.learners.torch_agent import Agent
+from pbd_gym.training.learners.torch_rollouts import Collector, Rollout
+from pbd_gym.training.settings.algorithms import RANDOM_STEPS, RATES, PPOSettings
 from pbd_gym.training.symmetry.images import Images
 
 MAX_GRADIENT = 0.5
 """Norm to which gradients are clipped."""
 SURENESS = 0.1
 """Weight of the penalty for overconfident switches: of the square of their log-odds beyond the limit."""
-LEAST_SPREAD = 0.01
-"""Standard deviation below which an observation counts as constant [m or m/s]."""
 
 
 Penalty = Callable[[Tensor, Tensor], Tensor]
@@ -49,132 +48,57 @@ def sureness(switches: Tensor, limit: float) -> Penalty:
     return penalty
 
 
-class Agent(nn.Module):
-    """Policy and value function, both perceptrons over standardised observations.
-
-    Actions are Gaussian, but for ``settings.switches``, which are -1 or 1: the mean of such a one is the log-odds of 1.
+def stagger(env: Any, seed: int) -> None:
+    """Let the episodes that a batch has just begun end after times of their own, rather than all together.
 
     Args:
-        observations: numbers in an observation.
-        actions: numbers in an action.
-        settings: sizes of the layers, and the distribution of actions at the start.
+        env: the batch; without a time limit its episodes stay as they are.
+        seed: of the times.
+    """
+    batch = env.unwrapped
+    if batch.max_episode_steps is None:
+        return
+    state = batch.get_state()
+    elapsed = np.random.default_rng(seed).integers(0, batch.max_episode_steps, batch.num_envs)
+    state["episode.elapsed"] = elapsed.astype(state["episode.elapsed"].dtype)
+    batch.set_state(state)
 
-    Raises:
-        ValueError: if the settings have an initial action of another length, or a switch that is no number of it.
+
+class Descent:
+    """Gradient steps on samples that stay in the same place: a GPU replays all but the choice of the samples.
+
+    Args:
+        trainer: whose agent learns.
+        parts: observations, actions and the like of all samples, shape (samples, ...) each.
+        size: samples per gradient step.
     """
 
-    switches: Tensor
-    mean: Tensor
-    square: Tensor
-    spread: Tensor
-    limit: Tensor
-    seen: Tensor
+    def __init__(self, trainer: Trainer, parts: list[Tensor], size: int) -> None:
+        self.trainer = trainer
+        self._parts = [torch.empty_like(part) for part in parts]
+        self._rows = torch.empty(size, dtype=torch.int64, device=trainer.device)
+        # Processes that learn together exchange their gradients in between.
+        alone = trainer.ranks.count == 1
+        self._run = Recording(self._step, trainer.device) if alone else self._step
 
-    def __init__(self, observations: int, actions: int, settings: PPOSettings) -> None:
-        super().__init__()
-        self.policy = orthogonal_network(observations, settings.net_arch, actions, 0.01)
-        self.value = orthogonal_network(observations, settings.net_arch, 1, 1.0)
-        self.log_std = nn.Parameter(torch.full((actions,), settings.log_std_init))
-        if settings.initial_action:
-            if len(settings.initial_action) != actions:
-                raise ValueError(f"initial_action must have {actions} numbers, got {len(settings.initial_action)}")
-            with torch.no_grad():
-                self.policy[-1].bias += torch.tensor(settings.initial_action)  # type: ignore[operator]
-        if not all(0 <= number < actions for number in settings.switches):
-            raise ValueError(f"switches must be from 0 to {actions - 1}, got {settings.switches}")
-        self.register_buffer("switches", torch.zeros(actions, dtype=torch.bool))
-        self.switches[list(settings.switches)] = True
-        self.register_buffer("mean", torch.zeros(observations))
-        self.register_buffer("square", torch.ones(observations))
-        self.register_buffer("spread", torch.ones(observations))
-        self.register_buffer("limit", torch.tensor(10.0))
-        self.register_buffer("seen", torch.zeros(()))
+    def hold(self, parts: list[Tensor]) -> None:
+        """Take the samples that the next steps are about."""
+        for own, part in zip(self._parts, parts, strict=True):
+            own.copy_(part)
 
-    def standardised(self, observation: Tensor) -> Tensor:
-        """Return observations minus their mean, over their spread, shape (..., observations)."""
-        return ((observation - self.mean) / self.spread).clamp(-self.limit, self.limit)
+    def step(self, rows: Tensor) -> None:
+        """Take a gradient step on some samples, shape (size,), int64."""
+        self._rows.copy_(rows)
+        self._run()
 
-    def means(self, features: Tensor) -> Tensor:
-        """Return the mean actions for standardised observations, shape (..., actions)."""
-        found: Tensor = self.policy(features)
-        return found
-
-    def values(self, features: Tensor) -> Tensor:
-        """Return the value estimates for standardised observations, shape (...)."""
-        found: Tensor = self.value(features).squeeze(-1)
-        return found
-
-    def act(self, observation: Tensor) -> Tensor:
-        """Return the actions without noise for observations, shape (..., actions)."""
-        return self.means(self.standardised(observation)).clamp(-1.0, 1.0)
-
-    def draw(self, means: Tensor, noise: Tensor) -> Tensor:
-        """Return random actions, shape (..., actions).
-
-        Args:
-            means: of the actions, shape (..., actions).
-            noise: normally distributed numbers, shape (..., actions).
-        """
-        # A normal number is above this one with the probability that the mean is the log-odds of.
-        on = noise > torch.special.ndtri(torch.sigmoid(-means))
-        return torch.where(self.switches, 2.0 * on - 1.0, means + noise * self.log_std.exp())
-
-    def log_prob(self, actions: Tensor, means: Tensor) -> Tensor:
-        """Return logarithms of probabilities and of probability densities, up to a constant, shape (...).
-
-        Args:
-            actions: what was drawn, shape (..., actions).
-            means: where it was drawn from, shape (..., actions).
-        """
-        noise = (actions - means) * (-self.log_std).exp()
-        density = -0.5 * noise.square() - self.log_std
-        return torch.where(self.switches, nn.functional.logsigmoid(actions * means), density).sum(dim=-1)
-
-    def entropy(self, means: Tensor) -> Tensor:
-        """Return the entropy of actions with these means, up to a constant, shape (...)."""
-        undecided = nn.functional.softplus(means) - means * torch.sigmoid(means)
-        return torch.where(self.switches, undecided, self.log_std).sum(dim=-1)
-
-    @torch.no_grad()
-    def watch(self, observations: Tensor, ranks: Ranks) -> None:
-        """Update mean and spread with a rollout, weighted like each one before it."""
-        rows = observations.reshape(-1, observations.shape[-1])
-        self.seen += 1.0
-        self.mean += (ranks.mean(rows.mean(dim=0)) - self.mean) / self.seen
-        self.square += (ranks.mean((rows**2).mean(dim=0)) - self.square) / self.seen
-        self.spread.copy_((self.square - self.mean**2).clamp(min=LEAST_SPREAD**2).sqrt())
-
-    def to_policy(self, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
-        """Return the policy without noise as plain arrays."""
-        weights, biases = arrays_of(linear_layers(self.policy))
-        mean, spread = (values.cpu().numpy().copy() for values in (self.mean, self.spread))
-        return MLPPolicy(env_id, env_kwargs, weights, biases, mean, spread, float(self.limit))
-
-
-@dataclass
-class Rollout:
-    """Some steps of a batch; every tensor has shape (steps, num_envs, ...), float32."""
-
-    observations: Tensor
-    actions: Tensor
-    log_probs: Tensor
-    rewards: Tensor
-    """Rewards, plus the value of the last observation where an episode ran out of time."""
-    ends: Tensor
-    """1 where an episode ended in this step, 0 elsewhere."""
-    values: Tensor
-    last_value: Tensor
-    """Value after the last step, shape (num_envs,)."""
-
-    def advantages(self, gamma: float, lam: float) -> Tensor:
-        """Return generalised advantage estimates, shape (steps, num_envs)."""
-        goes_on = 1.0 - self.ends
-        following = torch.cat([self.values[1:], self.last_value[None]])
-        found = self.rewards + gamma * goes_on * following - self.values
-        weight = gamma * lam * goes_on
-        for t in reversed(range(len(found) - 1)):
-            found[t] += weight[t] * found[t + 1]
-        return found
+    def _step(self) -> None:
+        trainer = self.trainer
+        loss = trainer.loss(*(part.index_select(0, self._rows) for part in self._parts))
+        trainer.adam.zero_grad()
+        loss.backward()
+        trainer.ranks.average_gradients(trainer.parameters)
+        nn.utils.clip_grad_norm_(trainer.parameters, MAX_GRADIENT, foreach=True)
+        trainer.adam.step()
 
 
 class Trainer:
@@ -196,14 +120,19 @@ class Trainer:
         sizes = (env.single_observation_space.shape[0], env.single_action_space.shape[0])
         self.agent = Agent(*sizes, settings).to(device)
         self.parameters = list(self.agent.parameters())
-        # Fused, a step of Adam is one call rather than a dozen for each layer.
-        betas = (0.9, settings.beta2)
-        self.adam = torch.optim.Adam(self.parameters, settings.learning_rate, betas, eps=1e-5, fused=True)
+        # Fused, a step of Adam is one call rather than a dozen for each layer. In a graph its rate has to be a tensor.
+        on_gpu, betas = device.type == "cuda", (0.9, settings.beta2)
+        rate: Any = torch.tensor(settings.learning_rate, device=device) if on_gpu else settings.learning_rate
+        self.adam = torch.optim.Adam(self.parameters, rate, betas, eps=1e-5, fused=True, capturable=on_gpu)
+        self.factor = 1.0
+        """Factor on the learning rate, which ``settings.target_kl`` changes."""
         self.noise = torch.Generator(device).manual_seed(seed * self.ranks.count + self.ranks.rank)
         first = (seed * self.ranks.count + self.ranks.rank) * env.num_envs
         if settings.standardise and settings.measured == "before":
             self.agent.watch(self.seen_at_random(first), self.ranks)
-        self.observation, _ = env.reset(seed=first)
+        observation, _ = env.reset(seed=first)
+        if settings.stagger:
+            stagger(env, first)
         self.mean_agent = copy.deepcopy(self.agent) if settings.average > 0.0 else self.agent
         """Agent to evaluate and keep: with ``settings.average`` it has a moving mean of the weights."""
         self.steps = 0
@@ -215,14 +144,26 @@ class Trainer:
         """Further terms of the loss."""
         if settings.switch_limit is not None:
             self.penalties.append(sureness(self.agent.switches, settings.switch_limit))
+        self._collector = Collector(
+            env, self.agent, observation, settings.n_steps, settings.switch_hold, settings.gamma
+        )
+        self.divergence = torch.zeros((), device=device)
+        """Divergence of the policy from that of the rollout, summed over the gradient steps of an epoch."""
+        self._measures = settings.target_kl is not None or settings.stop_kl is not None
+        self._descent: Descent | None = None
+        """Gradient steps, made when the first rollout tells how large its samples are."""
+
+    @property
+    def observation(self) -> Tensor:
+        """Observation after the last step, shape (num_envs, observations): a view."""
+        return self._collector.observation
 
     def learn(self) -> Iterator[float]:
         """Train for ``settings.total_timesteps``; yields the mean reward of every rollout."""
         settings = self.settings
         while self.steps < settings.total_timesteps:
             left = 1.0 - self.steps / settings.total_timesteps
-            for group in self.adam.param_groups:
-                group["lr"] = left * settings.learning_rate
+            self._set_rate(left * settings.learning_rate * self.factor)
             if settings.log_std_end is not None:
                 with torch.no_grad():
                     most = left * settings.log_std_init + (1.0 - left) * settings.log_std_end
@@ -232,6 +173,13 @@ class Trainer:
             self.rollout = rollout
             self.steps += rollout.values.numel() * self.ranks.count
             yield reward
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self.adam.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
     def seen_at_random(self, seed: int) -> Tensor:
         """Return observations under random actions about the initial one, shape (steps + 1, num_envs, observations)."""
@@ -243,33 +191,10 @@ class Trainer:
             seen.append(self.env.step((start + 2.0 * noise - 1.0).clamp(-1.0, 1.0))[0].clone())
         return torch.stack(seen)
 
-    @torch.no_grad()
     def collect(self) -> tuple[Rollout, float]:
-        """Step the batch; only the mean reward is read back, at the end."""
-        agent, gamma, length = self.agent, self.settings.gamma, self.settings.n_steps
-        size = (length, self.env.num_envs)
-        noise = torch.randn(*size, len(agent.log_std), generator=self.noise, device=self.device)
-        steps, hold = torch.arange(length, device=self.device), self.settings.switch_hold
-        noise = torch.where(agent.switches, noise[steps - steps % hold], noise)
-        means, actions = torch.empty_like(noise), torch.empty_like(noise)
-        seen = torch.empty(length + 1, *self.observation.shape, device=self.device)
-        rewards, ends = torch.empty(size, device=self.device), torch.empty(size, device=self.device)
-        late = torch.zeros(size, device=self.device)
-        seen[0] = self.observation
-        for t in range(length):
-            means[t] = agent.means(agent.standardised(seen[t]))
-            actions[t] = agent.draw(means[t], noise[t])
-            seen[t + 1], rewards[t], terminated, truncated, info = self.env.step(actions[t].clamp(-1.0, 1.0))
-            ends[t] = terminated | truncated
-            if "final_obs" in info:  # always on CUDA, where the host does not wait for the masks
-                ran_out = truncated & ~terminated
-                late[t] = torch.where(ran_out, agent.values(agent.standardised(info["final_obs"])), 0.0)
-        self.observation = seen[-1].clone()
-        values = agent.values(agent.standardised(seen))
-        mean_reward = float(self.ranks.mean(rewards.mean()))
-        log_probs = agent.log_prob(actions, means)
-        rollout = Rollout(seen[:-1], actions, log_probs, rewards + gamma * late, ends, values[:-1], values[-1])
-        return rollout, mean_reward
+        """Step the batch; only the mean reward is read back, at the end. A rollout holds until the next one."""
+        rollout, reward = self._collector(self.noise)
+        return rollout, float(self.ranks.mean(reward))
 
     @torch.no_grad()
     def epochs(self, rollout: Rollout) -> list[tuple[Tensor, Tensor, Tensor]]:
@@ -289,19 +214,28 @@ class Trainer:
         """Run the epochs of gradient steps on a rollout, the same number in every process."""
         settings = self.settings
         gain = rollout.advantages(settings.gamma, settings.gae_lambda)
-        goals = [part.flatten() for part in (gain, gain + rollout.values)]
+        returns = gain + rollout.values
+        if settings.scale_values:
+            self.agent.rate(returns, self.ranks)
+        goals = [part.flatten() for part in (gain, returns)]
         count = gain.numel()
-        batch = min(settings.batch_size, count)
+        size = min(settings.batch_size, count)
+        held = None
         for samples in self.epochs(rollout):
             parts = [*samples, *goals]
+            if self._descent is None:
+                self._descent = Descent(self, parts, size)
+            if samples is not held:  # without images they are the same in every epoch
+                self._descent.hold(parts)
+                held = samples
             order = torch.randperm(count, generator=self.noise, device=self.device)
-            for rows in order[: count // batch * batch].split(batch):
-                loss = self.loss(*(part.index_select(0, rows) for part in parts))
-                self.adam.zero_grad()
-                loss.backward()
-                self.ranks.average_gradients(self.parameters)
-                nn.utils.clip_grad_norm_(self.parameters, MAX_GRADIENT, foreach=True)
-                self.adam.step()
+            self.divergence.zero_()
+            for rows in order[: count // size * size].split(size):
+                self._descent.step(rows)
+            if settings.stop_kl is not None and self._divergence(count // size) > settings.stop_kl:
+                break
+        if settings.target_kl is not None:
+            self._adapt(self._divergence(count // size), settings.target_kl)
         if settings.standardise and settings.measured == "always":
             # After the update: the probabilities of the rollout were those of the old spread.
             self.agent.watch(rollout.observations, self.ranks)
@@ -310,6 +244,15 @@ class Trainer:
             with torch.no_grad():
                 for name, mean in means.items():
                     mean.copy_(mean.lerp(values[name], settings.average) if mean.is_floating_point() else values[name])
+
+    def _divergence(self, steps: int) -> float:
+        """Return the mean divergence over the gradient steps of an epoch, the same in every process."""
+        return float(self.ranks.mean(self.divergence.clone())) / steps
+
+    def _adapt(self, divergence: float, target: float) -> None:
+        """Change the learning rate if an update went half or twice as far as it should (Schulman et al. 2017)."""
+        change = 1.0 / 1.5 if divergence > 2.0 * target else 1.5 if divergence < 0.5 * target else 1.0
+        self.factor = min(max(self.factor * change, RATES[0]), RATES[1])
 
     def loss(self, features: Tensor, actions: Tensor, old: Tensor, gain: Tensor, goal: Tensor) -> Tensor:
         """Return the loss of some samples.
@@ -323,12 +266,16 @@ class Trainer:
         """
         agent, settings = self.agent, self.settings
         means = agent.means(features)
-        ratio = (agent.log_prob(actions, means) - old).exp()
+        difference = agent.log_prob(actions, means) - old
+        ratio = difference.exp()
+        if self._measures:
+            with torch.no_grad():  # the estimate that is never negative: Schulman 2020, "Approximating KL divergence"
+                self.divergence += (ratio - 1.0 - difference).mean()
         # A single sample has no spread.
         scaled = (gain - gain.mean()) / (gain.std() + 1e-8) if len(gain) > 1 else gain
         cut = ratio.clamp(1.0 - settings.clip_range, 1.0 + settings.clip_range)
         loss = -torch.min(ratio * scaled, cut * scaled).mean()
-        loss = loss + 0.5 * nn.functional.mse_loss(agent.values(features), goal)
+        loss = loss + 0.5 * agent.value_error(features, goal)
         if settings.ent_coef:
             loss = loss - settings.ent_coef * agent.entropy(means).mean()
         for penalty in self.penalties:
@@ -340,7 +287,12 @@ class Trainer:
         bits.
         """
         physics = {name: torch.as_tensor(value) for name, value in self.env.unwrapped.get_state().items()}
-        own = {"steps": self.steps, "observation": self.observation.clone(), "noise": self.noise.get_state()}
+        own = {
+            "steps": self.steps,
+            "factor": self.factor,
+            "observation": self.observation.clone(),
+            "noise": self.noise.get_state(),
+        }
         agent, mean = (
             {name: value.clone() for name, value in each.state_dict().items()} for each in (self.agent, self.mean_agent)
         )
@@ -355,7 +307,8 @@ class Trainer:
         self.adam.load_state_dict(state["adam"])
         self.noise.set_state(state["noise"].cpu())
         self.env.unwrapped.set_state({name: value.numpy() for name, value in state["physics"].items()})
-        self.observation, self.steps = state["observation"].to(self.device), int(state["steps"])
+        self.observation.copy_(state["observation"])
+        self.steps, self.factor = int(state["steps"]), float(state.get("factor", 1.0))
 
 
 def make(env_id: str, num_envs: int, device: torch.device, **kwargs: Any) -> Any:

@@ -15,6 +15,10 @@ from pbd_gym.training.reports.curves import Point
 
 STATE = "state.pt"
 """File of an interrupted run in torch: weights, moments, noise and physics as tensors, read without unpickling code."""
+BEST = "best"
+"""Name of the file of the agent with the best evaluation, among the checkpoints."""
+COLLAPSED = 0.5
+"""Share of its best success rate below which a run ends with the agent that had it, rather than with its last one."""
 
 
 class Learner(Protocol):
@@ -40,6 +44,9 @@ class Learner(Protocol):
 
     def save(self, path: Path, score: Summary | None = None) -> None:
         """Write the agent, with its score if known."""
+
+    def take_back(self, path: Path) -> None:
+        """Let the agent be what :meth:`save` has written to a file; :meth:`policy` then acts as that one does."""
 
     def keep(self, folder: Path) -> None:
         """Write the data that :meth:`take_up` needs, besides the agent."""
@@ -71,7 +78,9 @@ class Monitor:
         self.points: list[Point] = []
         """The learning curve so far."""
         self.enough = False
-        """Whether the target is reached."""
+        """Whether the target has been reached."""
+        self.kept: Point | None = None
+        """The evaluation of the agent that is kept, if that is not the last one: the run has lost what it could."""
         self._start, self._pause, self._from = 0.0, 0.0, 0
         self._next, self._next_save = 0, self.save_every
 
@@ -102,17 +111,34 @@ class Monitor:
         self._pause += time.perf_counter() - before
 
     def finish(self) -> None:
-        """Evaluate and save the final state, unless that has just been done."""
+        """Evaluate and save the final state, unless that has just been done.
+
+        A run that has lost half of its best success rate or more takes the agent back that had it, and says so.
+        """
         seconds = time.perf_counter() - self._start - self._pause
         if self.learner.steps >= self._next_save:
             self._save()
         if not self.enough and (not self.points or self.points[-1].steps != self.learner.steps):
             self._evaluate(seconds)
+        best, last = max(self.points, key=_rank), self.points[-1]
+        # A run that an older version began has no such file.
+        if last.success_rate <= COLLAPSED * best.success_rate and best.success_rate > 0.0 and self._best.exists():
+            self.learner.take_back(self._best)
+            self.kept = best
+            print(
+                f"success fell from {best.success_rate:.0%} to {last.success_rate:.0%}: the agent after {best.steps:,} "
+                "steps is kept",
+                flush=True,
+            )
 
     def summary(self) -> Summary:
-        """Return the last evaluation."""
-        last = self.points[-1]
+        """Return the evaluation of the agent that is kept."""
+        last = self.kept or self.points[-1]
         return Summary(self.unseen.num_envs, last.success_rate, last.mean_return, last.normalized_performance)
+
+    @property
+    def _best(self) -> Path:
+        return self.folder / f"{BEST}{Path(self.learner.model).suffix}"
 
     def _save(self) -> None:
         suffix = Path(self.learner.model).suffix
@@ -122,6 +148,8 @@ class Monitor:
         with tqdm.external_write_mode(sys.stderr):  # a bar makes room for lines that tell how far it has come
             found = evaluate(self.learner.policy(), self.unseen)
         point = Point(self.learner.steps, seconds, found.success_rate, found.normalized_performance, found.mean_return)
+        if not self.points or _rank(point) > max(map(_rank, self.points)):
+            self.learner.save(self._best, found)
         self.points.append(point)
         self.enough = self.target is not None and point.success_rate >= self.target
         with tqdm.external_write_mode():
@@ -132,3 +160,8 @@ class Monitor:
             )
         names = ("success_rate", "normalized_performance", "mean_return")
         self.learner.log({f"unseen/{name}": getattr(point, name) for name in names})
+
+
+def _rank(point: Point) -> tuple[float, float]:
+    """Return what evaluations are ordered by: success, and performance where it is the same."""
+    return point.success_rate, point.normalized_performance

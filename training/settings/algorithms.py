@@ -16,6 +16,8 @@ Library = Literal["torch", "sb3"]
 """Library for PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
 Activation = Literal["tanh", "relu"]
 """Activation between the layers of a network."""
+RATES = (0.1, 3.0)
+"""Least and largest learning rate that ``target_kl`` leads to, as multiples of the one that there would be."""
 RANDOM_STEPS = 30
 """Number of random-action steps in which observations are measured before training."""
 
@@ -112,6 +114,18 @@ class PPOSettings(Settings):
     """Time at which mean and spread of observations are measured: with every rollout, or by random actions before
     training. A spread that grows while a pendulum whirls about resolves its upright state less and less. In torch only.
     """
+    stagger: bool = False
+    """Whether the first episodes end after times of their own. Those of a large batch end together otherwise, and a
+    rollout that is shorter than an episode shows a part of it alone. In torch only."""
+    scale_values: bool = False
+    """Whether values are learned in units of the spread of returns (van Hasselt et al. 2016, arXiv:1602.07714). Their
+    gradients, which are cut together with those of the policy, are then as large as these. In torch only."""
+    target_kl: float | None = None
+    """Divergence of the new policy from that of the rollout that the learning rate is adapted to: by half as much again
+    or less after every update, within :data:`RATES` times what it would be. In torch only."""
+    stop_kl: float | None = None
+    """Divergence at which the epochs of an update end before their number: no update goes far beyond the samples that
+    it learns from. In torch only."""
     beta2: float = 0.999
     """Decay rate of Adam's mean of squared gradients per step."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from pbd_gym.envs.core.data.presets import with_defaults
-from pbd_gym.training.settings import tuned
+from pbd_gym.training.settings import large_batches, tuned
 from pbd_gym.training.settings.algorithms import (
     Algorithm,
     Approach,
@@ -48,7 +48,7 @@ class TrainArgs:
     total_timesteps: int | None = None
     """environment steps of the whole run"""
     num_envs: int | None = None
-    """environments in the batch"""
+    """environments in the batch; a thousand on a GPU by default. Other settings of PPO in torch follow from it"""
     n_steps: int | None = None
     """steps per environment between updates of PPO"""
     n_epochs: int | None = None
@@ -109,15 +109,18 @@ class TrainArgs:
     def settings(self) -> Settings:
         """Return the tuned numbers of the id, overridden by those of the command line.
 
+        Those of PPO in torch are for the number of environments: :mod:`pbd_gym.training.settings.large_batches`.
+
         Raises:
             ValueError: for a number that belongs to another algorithm.
         """
         from pbd_gym.envs.core.data.modes import PIXEL_MODES  # imports Warp
 
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
-        if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
-            pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
-            found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
+        seen = self.env_kwargs.get("obs_mode")
+        if seen in PIXEL_MODES and self.algorithm == "ppo":
+            shown = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
+            found = dataclasses.replace(shown, training_env=found.training_env, initial_action=found.initial_action)
         if self.wrapper is not None and isinstance(found, PPOSettings):
             found = dataclasses.replace(found, images=False)  # nobody knows whether another reward has the symmetries
         every = {f.name for kind in (PPOSettings, SACSettings) for f in dataclasses.fields(kind)}
@@ -125,6 +128,10 @@ class TrainArgs:
         others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})
         if others:
             raise ValueError(f"{option(others[0])} is of another algorithm than {self.algorithm}")
+        if isinstance(found, PPOSettings) and self.library != "sb3" and seen not in (*PIXEL_MODES, "goal"):
+            on_gpu = self.env_kwargs.get("device", self.device).startswith("cuda")
+            usual = large_batches.ON_GPU if on_gpu else found.num_envs
+            found = large_batches.for_batch(self.env_id, found, self.num_envs or usual)
         return dataclasses.replace(found, **given)
 
     def everything(self) -> tuple[Settings, dict[str, Any], dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,22 @@ _WRENCHES = {"wrenches": np.float32}
 _PASSAGES = {"passages": np.int32}
 _WIDE: dict[Any, Any] = {np.float32: np.float64, np.int32: np.int64}
 """Dtypes of numbers in NumPy's infos: those that Gymnasium makes of Python's, which the single environment has."""
+
+
+class Transition(NamedTuple):
+    """Results of a step, as tensors. All but ``last`` share memory with the batch, and hold until its next step."""
+
+    observation: Any
+    """Shape (num_envs, size), float32: where an episode ended, the first of the next one."""
+    reward: Any
+    """Shape (num_envs,), float32."""
+    terminated: Any
+    """Shape (num_envs,), bool."""
+    truncated: Any
+    """Shape (num_envs,), bool."""
+    last: Any
+    """Observations before the restart of any episode, shape (num_envs, size), float32; None if none did. Where the host
+    does not wait for the device, which may be a GPU, they are always there."""
 
 
 def row(observation: Any, env: Any) -> Any:

@@ -43,10 +43,15 @@ class Stepper:
         self.moves, self.rest = Moves(world), RestWatch(world)
         self._graphs: list[Any] = []
 
-    def advance(self, actions: Any) -> dict[str, Any]:
-        """Take a step and leave its results in the buffers. Returns ``final_obs`` and ``final_info``, if any."""
+    def advance(self, actions: Any, brief: bool = False) -> dict[str, Any]:
+        """Take a step and leave its results in the buffers. Returns ``final_obs`` and ``final_info``, if any.
+
+        Args:
+            actions: of all environments.
+            brief: leaves out ``final_info``, and all masks.
+        """
         if not self.outputs.waits:
-            return self._advance_on_device(actions)
+            return self._advance_on_device(actions, brief)
         world, b = self.world, self.world.buffers
         checked = check_actions(actions, (world.num_envs, world.actions.size))
         if self.autoreset is AutoresetMode.DISABLED and b.peek("finished").any():
@@ -58,21 +63,26 @@ class Stepper:
         if restarted.any():
             if self.autoreset is AutoresetMode.SAME_STEP:
                 self.observe.launch()
-                final = self.outputs.final(restarted.astype(bool))
+                final = self._final(restarted.astype(bool), brief)
             self.episodes.restart.launch()
         self.observe.launch()
         return final
 
-    def _advance_on_device(self, actions: Any) -> dict[str, Any]:
+    def _advance_on_device(self, actions: Any, brief: bool) -> dict[str, Any]:
         """Advance without waiting for the device, which is told to restart whatever has ended, if anything has.
 
-        The two halves are captured as CUDA graphs the first time. NaN actions are not detected here: a displacement of
-        NaN counts as one of -1.
+        The two halves are captured as CUDA graphs the first time; within a graph that somebody else records, the
+        launches go into that one. NaN actions are not detected here: a displacement of NaN counts as one of -1.
         """
         write_actions(self.world.buffers["actions"], actions)
+        if self.world.model.device.is_capturing:
+            self._first_half()
+            final = self._final_on_device(brief)
+            self._second_half()
+            return final
         if not self._graphs:  # once directly, so that every kernel is loaded, and once more to be captured
             self._first_half()
-            final = self._final_on_device()
+            final = self._final_on_device(brief)
             self._second_half()
             for half in (self._first_half, self._second_half):
                 with wp.ScopedCapture(self.world.model.device) as capture:
@@ -80,7 +90,7 @@ class Stepper:
                 self._graphs.append(capture.graph)
             return final
         wp.capture_launch(self._graphs[0])
-        final = self._final_on_device()
+        final = self._final_on_device(brief)
         wp.capture_launch(self._graphs[1])
         return final
 
@@ -94,10 +104,13 @@ class Stepper:
             self.episodes.restart.launch()
         self.observe.launch()
 
-    def _final_on_device(self) -> dict[str, Any]:
+    def _final_on_device(self, brief: bool) -> dict[str, Any]:
         if self.autoreset is not AutoresetMode.SAME_STEP:
             return {}
-        return self.outputs.final(self.outputs.flags("restart"))
+        return self._final(self.outputs.flags("restart"), brief)
+
+    def _final(self, ended: Any, brief: bool) -> dict[str, Any]:
+        return {"final_obs": self.outputs.observation()} if brief else self.outputs.final(ended)
 
     def _simulate(self) -> None:
         """Act, advance the physics, and rate the result."""

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from pbd_gym.envs.core.base.rendering import Pictures
-from pbd_gym.envs.core.base.results import Outputs
+from pbd_gym.envs.core.base.results import Outputs, Transition
 from pbd_gym.envs.core.base.snapshots import Snapshots
 from pbd_gym.envs.core.base.stepping import Stepper
 from pbd_gym.envs.core.data import randomization
@@ -404,6 +404,31 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         if not self._seeded:
             raise gym.error.ResetNeeded("call reset before step")
         return self._stepper.advance(actions)
+
+    def transition(self, actions: Any) -> Transition:
+        """Take a step as :meth:`step` does, and return no more than learning needs, without copies.
+
+        With ``autoreset_mode="SameStep"`` on CUDA, nothing in it depends on the host: it can be recorded as a part of a
+        CUDA graph (:class:`pbd_gym.runtime.recording.Recording`).
+
+        Args:
+            actions: as for :meth:`step`.
+
+        Returns:
+            Tensors of the batch's device.
+
+        Raises:
+            ValueError: for a batch that shows dicts, or does not give tensors (``output="torch"``), and as :meth:`step`
+                with its other errors.
+        """
+        out, tensor = self.outputs, self.buffers.tensor
+        if out.torch is None or len(out.names) > 1:
+            raise ValueError("transition is for output='torch', and observations that are one array")
+        if not self._seeded:
+            raise gym.error.ResetNeeded("call reset before transition")
+        last = self._stepper.advance(actions, brief=True).get("final_obs")
+        terminated, truncated = (tensor(name) != 0 for name in ("terminated", "truncated"))
+        return Transition(tensor(out.names[0]), tensor("reward"), terminated, truncated, last)
 
     def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
         """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.

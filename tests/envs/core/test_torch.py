@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.error import ResetNeeded
 from numpy.testing import assert_array_equal
 
 from pbd_gym.envs.cloth.carry import ClothEnv
@@ -75,6 +76,40 @@ def test_without_waiting(mode: str) -> None:
         for key in result[4].keys() - expected[4].keys():  # what has nothing to say says so
             if key.startswith("_"):
                 assert not result[4][key].any()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_transitions_are_steps_without_infos(waits: bool) -> None:
+    """Guards every number over the end of episodes, and that nothing is copied."""
+    kwargs: dict[str, Any] = {"autoreset_mode": "SameStep", "max_episode_steps": LIMIT, "output": "torch", "threads": 1}
+    ours, plain = make_vec(4, **kwargs), make_vec(4, **kwargs)
+    with pytest.raises(ResetNeeded, match="before transition"):
+        ours.transition(torch.zeros(4, 6))
+    if not waits:
+        ours.outputs.go_on()
+    for env in (ours, plain):
+        env.reset(seed=0)
+        env.buffers["elapsed"].numpy()[[0, 2]] = 2
+    ends = 0
+    for action in map(torch.from_numpy, random_actions(plain, 2 * LIMIT)):
+        found, (observation, reward, terminated, truncated, info) = ours.transition(action), plain.step(action)
+        for mine, expected in zip(found, (observation, reward, terminated, truncated), strict=False):
+            assert torch.equal(mine, expected) and mine.dtype == expected.dtype
+        over = terminated | truncated
+        ends += int(over.sum())
+        assert (found.last is None) == (waits and not over.any())
+        if over.any():
+            assert torch.equal(found.last[over], info["final_obs"][over])
+    assert ends == 8
+    assert found.observation.data_ptr() == ours.buffers.tensor("observation").data_ptr()
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"output": "torch", "obs_mode": "goal"}])
+def test_transitions_are_for_tensors(kwargs: dict[str, Any]) -> None:
+    env = make_vec(2, **kwargs)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="transition is for output='torch'"):
+        env.transition(torch.zeros(2, 6))
 
 
 def test_types() -> None:
