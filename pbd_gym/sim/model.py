@@ -25,7 +25,7 @@ from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order, kept_weights
 from pbd_gym.sim.upload.arrays import fill
 from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out, tetrahedra
-from pbd_gym.sim.upload.colliders import arrange, fill_colliders
+from pbd_gym.sim.upload.colliders import arrange, fill_colliders, longest_segment
 from pbd_gym.sim.upload.contacts import fill_contacts, may_lean, pierced_edges
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
 
@@ -170,6 +170,7 @@ class Model:
             parts,
             scene.contact_radius,
             left_out(scene),
+            longest_segment(scene),
             self.device,
         )
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
@@ -214,8 +215,12 @@ class Model:
         chains = [line for kind in self.kinds if kind.chain for line in self.scene.constraints[kind.name].indices]
         self.has_leans = may_lean(self.scene, chains)
         """Whether there are lines, and balls that they may pull against one another."""
+        self.has_supports = len(chains) > 0 and any(part.shape.SWEPT for part in self.parts)
+        """Whether there are lines and colliders that they may lie over."""
         self.lean_count = (3 * self.particle_count + len(chains)) * self.has_leans
-        """Numbers that tell which way contacts push particles, and how much lines yield to them."""
+        self.lean_count += sum(len(line) - 1 for line in chains) * self.has_supports
+        """Numbers that tell which way contacts push particles, how much lines yield to them, and how much too long
+        segments may be that go round colliders."""
         self.memory_count = self.lean_count
         """Numbers that are remembered from substep to substep: those, one of each constraint that remembers, and one of
         each place of a nozzle."""
@@ -223,8 +228,6 @@ class Model:
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
             self._upload_kind(kind, valence)
-        self.has_supports = any(kind.chain for kind in self.kinds) and any(part.shape.SWEPT for part in self.parts)
-        """Whether there are lines and colliders that they may lie over."""
 
     def _upload_bodies(self) -> None:
         """Put on the device what belongs to whole bodies: air drag, tethers, and bodies that are rigid."""

@@ -22,13 +22,20 @@ from typing import Any, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.colliders.cull import ALL, make_cull
-from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.colliders.frames import make_belt, make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 REACH = 1.0 / 64.0
 """Share of the contact radius within which a collider carries a particle, and by which tension takes it in."""
+TOUCHES, HEIGHT, COLLIDER = 5, 6, 7
+"""Where in a row of ``body.support`` stands whether the collider carries the particle, how high the particle is above
+it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], and
+how far they may press it in yet [m]. After these: radius of its bends [m], kinetic and static friction, and how far its
+surface has gone in the substep [m]."""
+WIDTH = COLLIDER + 7
+"""Numbers in a row of ``body.support``."""
 
 
 @functools.cache
@@ -56,8 +63,10 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
         if wp.static(moving):
             near = find(colliders, body, measure(colliders, body, thread, thread_count))
         for i in range(thread, body.x.shape[0], thread_count):
-            for axis in range(5):
-                body.support[i, axis] = vec(scalar(0.0))
+            for number in range(wp.static(TOUCHES + 1)):
+                body.support[i, number] = vec(scalar(0.0))
+            body.support[i, wp.static(COLLIDER)] = vec(scalar(0.0))
+            body.support[i, wp.static(HEIGHT)] = vec(colliders.line_reach)
             feel(colliders, body, i, near)
 
     return support
@@ -68,9 +77,15 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
     table, body_ = table_type(wide.scalar), body_type(wide.vec)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, _ = make_frame(wide, part.moving)
+    to_local, to_world, _, travel = make_frame(wide, part.moving)
+    belt = make_belt(wide, part.moving)
     cull = make_cull(wide)
     includes, has = cull.includes, cull.has
+
+    @wp.func
+    @no_type_check
+    def put(body: body_, i: int, number: int, where: vec, value: vec):
+        body.support[i, number] = pick(where, value, body.support[i, number])
 
     @wp.func
     @no_type_check
@@ -84,21 +99,42 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
                     continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
-            reach = vec(scalar(REACH) * colliders.contact_radius)
-            carried = depth + reach
-            if any_positive(depth - reach):
-                # What was in it by more when the substep began does not lie on it.
-                ox, oy, oz = to_local(body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2])
-                inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
-                carried = pick(inside - reach, -carried, carried)
-            if any_positive(carried):
+            nearer = body.support[i, wp.static(HEIGHT)] + depth
+            if any_positive(nearer):
+                reach = vec(scalar(REACH) * colliders.contact_radius)
+                carried = depth + reach
+                if any_positive(depth - reach):
+                    # What was in it by more when the substep began does not lie on it.
+                    ox, oy, oz = to_local(
+                        body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2]
+                    )
+                    inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
+                    carried = pick(inside - reach, -carried, carried)
                 nx, ny, nz = normal(colliders, k, px, py, pz)
+                gap = vec(colliders.contact_radius) - depth
+                ax, ay, az = travel(
+                    body.frames, k, px - wp.cw_mul(nx, gap), py - wp.cw_mul(ny, gap), pz - wp.cw_mul(nz, gap)
+                )
+                if wp.static(part.belt):
+                    bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
+                    ax = ax + bx
+                    ay = ay + by
+                    az = az + bz
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
-                body.support[i, 0] = pick(carried, wx, body.support[i, 0])
-                body.support[i, 1] = pick(carried, wy, body.support[i, 1])
-                body.support[i, 2] = pick(carried, wz, body.support[i, 2])
-                room = pick(reach - depth, reach - depth, vec(scalar(0.0)))
-                body.support[i, 4] = pick(carried, room, body.support[i, 4])
+                put(body, i, 0, nearer, wx)
+                put(body, i, 1, nearer, wy)
+                put(body, i, 2, nearer, wz)
+                none = vec(scalar(0.0))
+                put(body, i, 4, nearer, pick(carried, pick(reach - depth, reach - depth, none), none))
+                put(body, i, wp.static(TOUCHES), nearer, pick(carried, vec(scalar(1.0)), none))
+                put(body, i, wp.static(HEIGHT), nearer, -depth)
+                put(body, i, wp.static(COLLIDER), nearer, vec(scalar(k + 1)))
+                put(body, i, wp.static(COLLIDER + 1), nearer, vec(colliders.bends[k]))
+                put(body, i, wp.static(COLLIDER + 2), nearer, colliders.surfaces[k, 0] * body.friction)
+                put(body, i, wp.static(COLLIDER + 3), nearer, colliders.surfaces[k, 1] * body.friction)
+                put(body, i, wp.static(COLLIDER + 4), nearer, ax)
+                put(body, i, wp.static(COLLIDER + 5), nearer, ay)
+                put(body, i, wp.static(COLLIDER + 6), nearer, az)
 
     return feel
 

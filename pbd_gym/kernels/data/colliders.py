@@ -54,6 +54,11 @@ def table_type(scalar: Any) -> Any:
         """the smallest half thickness of those at rest [m]"""
         slack: wp.array[scalar]
         """how far off the surface a push may leave a particle, besides rounding [m], shape (colliders,)"""
+        bends: wp.array[scalar]
+        """radius of the arc on which a line goes round the shape, at a contact radius from it [m]; negative where lines
+        know nothing of its surface, shape (colliders,)"""
+        line_reach: scalar
+        """how far from a collider lines look at it: their longest segment [m]"""
         left_out: wp.array[wp.int32]
         """whether a particle is of a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or
         empty where there are none"""

@@ -48,3 +48,4 @@
 #include "sweep.h"
 #include "tethers.h"
 #include "transpose.h"
+#include "wraps.h"

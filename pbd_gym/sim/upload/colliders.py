@@ -8,6 +8,7 @@ import warp as wp
 
 from pbd_gym.colliders import SOLIDS, Plane, Sphere
 from pbd_gym.colliders.solid import Solid
+from pbd_gym.constraints import kinds
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.runtime.checks import FARTHEST
 from pbd_gym.sim.upload.arrays import fill
@@ -39,6 +40,13 @@ def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[
     return parts
 
 
+def longest_segment(scene: Any) -> float:
+    """Return the longest rest length of a segment of a line [m], 0 without lines."""
+    batches = [scene.constraints[name] for name, kind in kinds().items() if kind.chain and name in scene.constraints]
+    lengths = [part for batch in batches for part in batch.values["rest_length"]]
+    return max((float(np.max(part, initial=0.0)) for part in lengths), default=0.0)
+
+
 def extent(collider: Any) -> float:
     """Return how far a collider reaches from its origin [m]: what is farther off does not touch it."""
     if isinstance(collider, Plane) or type(collider) not in SOLIDS:  # shapes of others may draw what they like
@@ -55,6 +63,7 @@ def fill_colliders(
     parts: dict[Part, list[int]],
     contact_radius: float,
     left_out: np.ndarray,
+    line_reach: float,
     device: Any,
 ) -> Any:
     """Upload colliders.
@@ -66,6 +75,7 @@ def fill_colliders(
         parts: see :func:`arrange`.
         contact_radius: distance that particles keep from all of them [m].
         left_out: whether particles keep off colliders by themselves, shape (n,), or empty where none do.
+        line_reach: how far from them lines look at them [m].
         device: where they go.
     """
     scalar = wp.float32 if dtype is np.float32 else wp.float64
@@ -106,6 +116,8 @@ def fill_colliders(
         half_thickness=[colliders[i].half_thickness for i in order],
         thinnest=min((colliders[i].half_thickness for i in order if i not in moving), default=0.0),
         slack=[colliders[i].slack for i in order],
+        bends=[contact_radius + colliders[i].bend_radius if colliders[i].convex else -1.0 for i in order],
+        line_reach=line_reach,
         extent=[extent(colliders[i]) for i in order if i in moving],
         pose=[list(moving).index(i) for i in order if i in moving],
         left_out=left_out,
