@@ -284,6 +284,8 @@ class Model:
             values["share"] = 1.0 / np.where(self.scene.inv_mass > 0, valence, 1)[rows].max(axis=1, initial=1)
         else:
             values |= cluster_values(rows, self.scene.mass, valence)
+            members = np.bincount(np.concatenate([*rows, []]).astype(int), minlength=self.particle_count)
+            values["alone"] = np.array([members[row].max(initial=1) == 1 for row in rows], dtype=np.int32)
         values["label"] = np.concatenate(batch.labels)
         values["kept"] = kept_weights(rows, self.scene.inv_mass)
         if (values["damping_time"] > 0).any():

@@ -29,6 +29,9 @@ from pbd_gym.kernels.lanes.wide import Wide
 
 REACH = 1.0 / 64.0
 """Share of the contact radius within which a collider carries a particle, and by which tension takes it in."""
+DEEPEST = 0.3
+"""Share of the contact radius that a particle may be in a collider by, for a line to go round that: deeper inside,
+normals jump."""
 TOUCHES, HEIGHT, COLLIDER = 5, 6, 7
 """Where in a row of ``body.support`` stands whether the collider carries the particle, how high the particle is above
 it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], and
@@ -125,10 +128,11 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
                 put(body, i, 1, nearer, wy)
                 put(body, i, 2, nearer, wz)
                 none = vec(scalar(0.0))
+                deepest = vec(scalar(DEEPEST) * colliders.contact_radius)
                 put(body, i, 4, nearer, pick(carried, pick(reach - depth, reach - depth, none), none))
                 put(body, i, wp.static(TOUCHES), nearer, pick(carried, vec(scalar(1.0)), none))
                 put(body, i, wp.static(HEIGHT), nearer, -depth)
-                put(body, i, wp.static(COLLIDER), nearer, vec(scalar(k + 1)))
+                put(body, i, wp.static(COLLIDER), nearer, pick(deepest - depth, vec(scalar(k + 1)), none))
                 put(body, i, wp.static(COLLIDER + 1), nearer, vec(colliders.bends[k]))
                 put(body, i, wp.static(COLLIDER + 2), nearer, colliders.surfaces[k, 0] * body.friction)
                 put(body, i, wp.static(COLLIDER + 3), nearer, colliders.surfaces[k, 1] * body.friction)

@@ -12,6 +12,8 @@ constexpr double SHARPEST = -0.55;
 constexpr double STRAIGHT = 1e-6;
 // Largest exponent of friction at one end of a segment.
 constexpr double MOST_GRIP = 4.0;
+// Added to what is remembered of a segment while it goes round something.
+constexpr double ROUND = 4.0;
 // What is known of the friction of a run of segments that go round a collider: none yet, it slips towards the line's
 // end or its start, or it sticks.
 constexpr int FREE = 0, STUCK = 2;
@@ -73,14 +75,10 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             over[k] = one_over;
             wraps.turn[k] = wraps.slip[k] = wraps.run[k] = V(T(0));
             wraps.start[k] = wraps.end[k] = V(T(1));
-            wraps.wanted[k] = size * rest_length[k] - length;
             put(k, one_over * d, one_over * d);
             const V here = load(row(k) + COLLIDER * LANES), there = load(row(k + 1) + COLLIDER * LANES);
             const auto could = (here > T(0)) & (here == there) & (load(row(k) + BEND * LANES) >= T(0));
-            if (any(could) && bend(k, d, length))
-                found = true;
-            else
-                store(slack + LANES * k, V(T(0)));
+            found |= bend(k, d, length, could);
         }
         return found;
     }
@@ -90,58 +88,78 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         wraps.bx[k] = b.x, wraps.by[k] = b.y, wraps.bz[k] = b.z;
     }
 
-    // Let segment k go round the collider between the surfaces that its ends are nearest to: to the edge at which their
-    // tangent planes meet, and on, with an arc in place of the edge.
-    PBD_INLINE bool bend(int k, const Vector& d, V length) {
+    // Let segment k go round the collider between the surfaces that its ends are nearest to, as a string round a cylinder
+    // that touches both: about an edge, a contact radius wide, or about the axis of a round shape. In the plane across
+    // that, the string is straight up to where it touches the cylinder, and goes round by an angle from there.
+    template <class Mask> PBD_INLINE bool bend(int k, const Vector& apart, V length, Mask could) {
         PBD_CONTRACT_ON
+        const auto straight = [&](auto could) {
+            const V allowed =
+                any(load(slack + LANES * k) != T(0)) ? leave(k, length < T(0), could, length, length) : V(T(0));
+            wraps.wanted[k] = size * rest_length[k] + allowed - length;
+            return any(allowed != T(0));
+        };
+        if (!any(could)) return straight(could);
         const T *const ra = row(k), *const rb = row(k + 1);
-        const V here = load(ra + COLLIDER * LANES), there = load(rb + COLLIDER * LANES);
         const V radius = load(ra + BEND * LANES);
-        const Vector na = vector(ra), nb = vector(rb);
-        const V above_a = at_least(load(ra + HEIGHT * LANES), 0), above_b = at_least(load(rb + HEIGHT * LANES), 0);
-        // Heights of each end over the plane of the other.
-        const V b_over = dot(na, d) + above_a, a_over = above_b - dot(nb, d);
-        const Vector e = cross(na, nb);
-        const V c = dot(na, nb), sine2 = dot(e, e);
-        auto bends = (here > T(0)) & (here == there) & (radius >= T(0)) & (c > T(SHARPEST)) & (sine2 > T(STRAIGHT));
-        bends = bends & (b_over < T(0)) & (a_over < T(0)) & (above_a * above_b < a_over * b_over);
-        if (!any(bends)) return false;
-        const V per = T(1) / at_least(sine2, 1e-30), edge = root(at_least(sine2, 1e-30));
-        const Vector u = ((c * a_over - above_a) * per) * na + ((c * above_a - a_over) * per) * nb;
-        const V shift = dot(d, e) * per;
-        const Vector v = d - u - shift * e;
-        const V first = root(dot(u, u)), last = root(dot(v, v));
-        const Vector p = (T(1) / at_least(first, 1e-30)) * u, q = (T(1) / at_least(last, 1e-30)) * v;
-        const Vector turned = cross(p, q);
-        const V sine = root(dot(turned, turned)), cosine = dot(p, q), half = sine / at_least(T(1) + cosine, 1e-6);
-        const V turn = angle(sine, cosine), least = first < last ? first : last;
-        const V fits = least / at_least(half, 1e-30), arc = radius < fits ? radius : fits;
-        const V across = at_least(first + last - arc * (T(2) * half - turn), 1e-30), along = shift * edge;
-        const V way = root(across * across + along * along), longer = way > length ? way : length;
-        const V per_way = T(1) / at_least(way, 1e-30), share = across * per_way;
-        const Vector side = (along * per_way / edge) * e;
-        const Vector a = share * p + side, b = share * q + side;
+        const Vector na = vector(ra), nb = vector(rb), e = cross(na, nb);
+        const V c = dot(na, nb), sine2 = at_least(dot(e, e), 1e-30), sine = root(sine2), per = T(1) / sine;
+        // Each end from the axis: along its normal and along the surface, towards the other and away from it.
+        // What is in the surface counts as on it.
+        const V high_a = load(ra + HEIGHT * LANES), high_b = load(rb + HEIGHT * LANES);
+        const V out_a = at_least(-high_a, 0), out_b = at_least(-high_b, 0);
+        const V up_a = radius + out_a + high_a, up_b = radius + out_b + high_b;
+        const Vector d = apart + out_b * nb - out_a * na;
+        const V on_a = (up_b - dot(nb, d) - c * up_a) * per, on_b = (c * up_b - up_a - dot(na, d)) * per;
+        const Vector ta = per * (nb - c * na), tb = per * (c * nb - na);
+        const V far_a = at_least(up_a * up_a + on_a * on_a, 1e-30), far_b = at_least(up_b * up_b + on_b * on_b, 1e-30);
+        const V square = radius * radius, free_a = root(at_least(far_a - square, 0)),
+                free_b = root(at_least(far_b - square, 0));
+        const V in_a = far_a < square ? V(root(far_a)) : radius, in_b = far_b < square ? V(root(far_b)) : radius;
+        // Normals where the string touches the cylinder, by their angles from those at the ends.
+        const V cos_a = (in_a * up_a - free_a * on_a) / far_a, sin_a = (free_a * up_a + in_a * on_a) / far_a;
+        const V cos_b = (in_b * up_b + free_b * on_b) / far_b, sin_b = (free_b * up_b - in_b * on_b) / far_b;
+        const V both_cos = cos_a * cos_b - sin_a * sin_b, both_sin = sin_a * cos_b + cos_a * sin_b;
+        const V turn = angle(V(sine * both_cos - c * both_sin), V(c * both_cos + sine * both_sin));
+        const auto bends = could & (c > T(SHARPEST)) & (sine2 > T(STRAIGHT)) & (turn > T(0));
+        if (!any(bends)) return straight(could);
+        const V across = at_least(free_a + free_b + radius * turn, 1e-30), along = dot(d, e) * per;
+        const V way = root(across * across + along * along), per_way = T(1) / at_least(way, 1e-30);
+        const V share = across * per_way;
+        const Vector side = (along * per_way * per) * e;
+        const Vector a = (share * cos_a) * ta - (share * sin_a) * na + side;
+        const Vector b = (share * cos_b) * tb + (share * sin_b) * nb + side;
         const Vector old_a = ahead(k), old_b = behind(k);
         put(k, {bends ? a.x : old_a.x, bends ? a.y : old_a.y, bends ? a.z : old_a.z},
             {bends ? b.x : old_b.x, bends ? b.y : old_b.y, bends ? b.z : old_b.z});
+        const V measured = bends ? way : length;
+        wraps.wanted[k] = size * rest_length[k] + leave(k, bends, could, measured, length) - measured;
         wraps.turn[k] = bends ? turn * share : V(T(0));
-        const V allowed = leave(k, bends, longer, length);
-        wraps.wanted[k] = bends ? size * rest_length[k] + allowed - longer : wraps.wanted[k];
         wraps.slip[k] = bends ? T(0.5) * (dot(gone(k), a) + dot(gone(k + 1), b)) : V(T(0));
         return true;
     }
 
-    // What segment k was too long by when it began to go round a collider is left to it, and taken back bit by bit.
-    // Else a segment that suddenly does, as it was put through an edge, would throw what it is a part of.
-    template <class Mask> PBD_INLINE V leave(int k, Mask bends, V way, V length) {
+    // By how much segment k, of which this is measured, may be longer or shorter than its rest length.
+    //
+    // Where it begins or ends to go round a collider at once, as cloth that was put through an edge, it would throw what
+    // it is a part of. What its length jumps by is left to it, and taken back bit by bit. The number that remembers it
+    // is in rest lengths, with ROUND added while the segment goes round something.
+    template <class Mask, class Other> PBD_INLINE V leave(int k, Mask bends, Other could, V measured, V chord) {
         PBD_CONTRACT_ON
         T* const kept = slack + LANES * k;
-        const V rest = size * rest_length[k], known = load(kept), before = (known - T(1)) * rest;
-        if (iteration > 0) return at_least(before, 0);
-        const V excess = at_least(way - (rest > length ? rest : length), 0), left = at_least(before - relief, 0);
-        const V allowed = known == T(0) ? excess : (left < excess ? left : excess);
-        store(kept, bends ? T(1) + allowed / at_least(rest, 1e-30) : V(T(0)));
-        return allowed;
+        const V known = load(kept), rest = size * rest_length[k], per = T(1) / at_least(rest, 1e-30);
+        const auto bent = known > T(0.5 * ROUND);
+        const V before = (bent ? known - T(ROUND) : known) * rest;
+        if (iteration > 0) return before;
+        const V off = measured - rest, over = at_least(off, 0), under = off - over;
+        const V longer = at_least(before - relief, 0), shorter = -at_least(-before - relief, 0);
+        V left = longer + shorter;
+        left = bends ? (bent ? left : before + measured - chord) : (bent ? (could ? left : off) : left);
+        left = left > over ? over : left;
+        left = left < under ? under : left;
+        const V part = left * per, limited = part < T(0.25 * ROUND) ? at_least(part, -0.25 * ROUND) : V(T(0.25 * ROUND));
+        store(kept, bends ? T(ROUND) + limited : limited);
+        return limited * rest;
     }
 
     // Work out corrections of all segments, with what friction leaves of the pulls of each at its ends.
@@ -240,15 +258,15 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             const V now = wraps.run[k];
             const auto sticks = (now == T(STUCK)) & (before == T(0));
             if (any(sticks)) {
-                stick(k, k, sticks & touches(k), ahead(k));
-                stick(k, k + 1, sticks & !touches(k), behind(k));
+                stick(k, sticks & touches(k), ahead(k));
+                stick(k + 1, sticks & !touches(k), behind(k));
             }
             before = now;
         }
     }
 
-    // Hold particle k of a segment where it would be, had it not slipped along a direction.
-    template <class Mask> PBD_INLINE void stick(int, int k, Mask sticks, const Vector& way) {
+    // Hold particle k where it would be, had it not slipped along a direction.
+    template <class Mask> PBD_INLINE void stick(int k, Mask sticks, const Vector& way) {
         PBD_CONTRACT_ON
         const V back = sticks ? dot(gone(k), way) : V(T(0));
         T* const to = place(k);
@@ -287,7 +305,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         V next_press = none;
         for (int k = count - 1; k >= -1; --k) {
             Vector push = {none, none, none};
-            V press = none, begin = none;
+            V press = none;
             Vector from = push;
             if (k >= 0) {
                 const V taken = right[k];
@@ -308,7 +326,6 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
                 one.add_pull(at[k + 1], push.x - next.x, push.y - next.y, push.z - next.z, light);
             next = from;
             next_press = press;
-            (void)begin;
         }
     }
 };
@@ -339,12 +356,14 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.iteration = iteration;
     line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
     if constexpr (Options::SUPPORTS && !One::JACOBI) {
-        WrapArrays<Options, typename One::V> wraps;
-        WrappedLine<Options, One> wrapped(line, wraps);
-        if (wrapped.measure()) {
-            wrapped.solve();
-            wrapped.apply();
-            return;
+        if (table.alone.data[c]) {
+            WrapArrays<Options, typename One::V> wraps;
+            WrappedLine<Options, One> wrapped(line, wraps);
+            if (wrapped.measure()) {
+                wrapped.solve();
+                wrapped.apply();
+                return;
+            }
         }
     }
     line.solve();
