@@ -133,8 +133,7 @@ class Kind:
             numbers |= {
                 "offsets": wp.array(dtype=wp.int32),  # first member of each cluster, and the end, shape (m + 1,)
                 "mass": wp.array(dtype=scalar),  # that a particle lends the cluster [kg], one for each member
-                "alone": wp.array(dtype=wp.int32),  # whether no other one has particles of it, shape (m,)
-                "part": wp.array(dtype=scalar),  # of its mass that it lends, one for each member
+                "part": wp.array(dtype=scalar),  # of its mass that it lends, one for each member; of a line, the least
             }
         else:
             index = wp.types.vector(length=self.width, dtype=wp.int32)

@@ -285,7 +285,9 @@ class Model:
         else:
             values |= cluster_values(rows, self.scene.mass, valence)
             members = np.bincount(np.concatenate([*rows, []]).astype(int), minlength=self.particle_count)
-            values["alone"] = np.array([members[row].max(initial=1) == 1 for row in rows], dtype=np.int32)
+            if kind.chain:
+                least = [1.0 / members[row].max(initial=1) for row in rows]
+                values["part"] = np.repeat(least, [len(row) for row in rows])
         values["label"] = np.concatenate(batch.labels)
         values["kept"] = kept_weights(rows, self.scene.inv_mass)
         if (values["damping_time"] > 0).any():

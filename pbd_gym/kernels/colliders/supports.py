@@ -26,12 +26,11 @@ from pbd_gym.kernels.colliders.frames import make_belt, make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import call, lanes_type
 
 REACH = 1.0 / 64.0
-"""Share of the contact radius within which a collider carries a particle, and by which tension takes it in."""
-DEEPEST = 0.3
-"""Share of the contact radius that a particle may be in a collider by, for a line to go round that: deeper inside,
-normals jump."""
+"""Share of the contact radius within which a collider carries a particle, and by which tension takes it in; see
+``native/supports.h``."""
 TOUCHES, HEIGHT, COLLIDER = 5, 6, 7
 """Where in a row of ``body.support`` stands whether the collider carries the particle, how high the particle is above
 it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], and
@@ -39,6 +38,30 @@ how far they may press it in yet [m]. After these: radius of its bends [m], kine
 surface has gone in the substep [m]."""
 WIDTH = COLLIDER + 7
 """Numbers in a row of ``body.support``."""
+
+
+@functools.cache
+def near_type(vec: Any) -> Any:
+    """Warp struct of a particle that is near a collider."""
+
+    @wp.struct
+    class Near:
+        nx: vec
+        """outward unit normal of the collider, in the axes of the world"""
+        ny: vec
+        nz: vec
+        depth: vec
+        """how deep the particle is in the collider [m]; negative above it"""
+        inside: vec
+        """how deep it was when the substep began [m]"""
+        ax: vec
+        """how far the surface has gone in the substep [m]"""
+        ay: vec
+        az: vec
+        collider: wp.int32
+        """number of the collider"""
+
+    return Near
 
 
 @functools.cache
@@ -52,12 +75,17 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     Returns:
         (colliders, body, thread, thread_count): writes ``body.support``.
     """
-    vec, scalar, body_, table = wide.vec, wide.scalar, body_type(wide.vec), table_type(wide.scalar)
+    body_, table = body_type(wide.vec), table_type(wide.scalar)
     found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
     feel = functools.reduce(functools.partial(_then, wide), found)
     moving = any(part.moving and part.shape.SWEPT for part in parts)
     cull = make_cull(wide)
     measure, find = cull.measure, cull.find
+    body_argument: Any = body_
+    table_argument: Any = table
+
+    @wp.func_native(call("clear_support", lanes_type(wide.lanes, wide.scalar), arguments="colliders, body, i"))
+    def clear(colliders: table_argument, body: body_argument, i: int) -> None: ...
 
     @wp.func
     @no_type_check
@@ -66,10 +94,7 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
         if wp.static(moving):
             near = find(colliders, body, measure(colliders, body, thread, thread_count))
         for i in range(thread, body.x.shape[0], thread_count):
-            for number in range(wp.static(TOUCHES + 1)):
-                body.support[i, number] = vec(scalar(0.0))
-            body.support[i, wp.static(COLLIDER)] = vec(scalar(0.0))
-            body.support[i, wp.static(HEIGHT)] = vec(colliders.line_reach)
+            clear(colliders, body, i)
             feel(colliders, body, i, near)
 
     return support
@@ -77,18 +102,20 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
 
 def _make_feel(wide: Wide, part: Part, index: int) -> Any:
     """Build the question which of the colliders of one part carries particle ``i``."""
-    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
     table, body_ = table_type(wide.scalar), body_type(wide.vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
     belt = make_belt(wide, part.moving)
     cull = make_cull(wide)
     includes, has = cull.includes, cull.has
+    near_type_: Any = near_type(wide.vec)
+    body: Any = body_
 
-    @wp.func
-    @no_type_check
-    def put(body: body_, i: int, number: int, where: vec, value: vec):
-        body.support[i, number] = pick(where, value, body.support[i, number])
+    colliders: Any = table
+
+    @wp.func_native(call("note_support", lanes_type(wide.lanes, wide.scalar), arguments="colliders, body, i, found"))
+    def note(colliders: colliders, body: body, i: int, found: near_type_) -> None: ...
 
     @wp.func
     @no_type_check
@@ -104,15 +131,14 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
             nearer = body.support[i, wp.static(HEIGHT)] + depth
             if any_positive(nearer):
-                reach = vec(scalar(REACH) * colliders.contact_radius)
-                carried = depth + reach
-                if any_positive(depth - reach):
-                    # What was in it by more when the substep began does not lie on it.
+                near_by = near_type_()
+                near_by.depth = depth
+                near_by.inside = depth
+                if any_positive(depth - vec(scalar(REACH) * colliders.contact_radius)):
                     ox, oy, oz = to_local(
                         body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2]
                     )
-                    inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
-                    carried = pick(inside - reach, -carried, carried)
+                    near_by.inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
                 nx, ny, nz = normal(colliders, k, px, py, pz)
                 gap = vec(colliders.contact_radius) - depth
                 ax, ay, az = travel(
@@ -124,21 +150,14 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
                     ay = ay + by
                     az = az + bz
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
-                put(body, i, 0, nearer, wx)
-                put(body, i, 1, nearer, wy)
-                put(body, i, 2, nearer, wz)
-                none = vec(scalar(0.0))
-                deepest = vec(scalar(DEEPEST) * colliders.contact_radius)
-                put(body, i, 4, nearer, pick(carried, pick(reach - depth, reach - depth, none), none))
-                put(body, i, wp.static(TOUCHES), nearer, pick(carried, vec(scalar(1.0)), none))
-                put(body, i, wp.static(HEIGHT), nearer, -depth)
-                put(body, i, wp.static(COLLIDER), nearer, pick(deepest - depth, vec(scalar(k + 1)), none))
-                put(body, i, wp.static(COLLIDER + 1), nearer, vec(colliders.bends[k]))
-                put(body, i, wp.static(COLLIDER + 2), nearer, colliders.surfaces[k, 0] * body.friction)
-                put(body, i, wp.static(COLLIDER + 3), nearer, colliders.surfaces[k, 1] * body.friction)
-                put(body, i, wp.static(COLLIDER + 4), nearer, ax)
-                put(body, i, wp.static(COLLIDER + 5), nearer, ay)
-                put(body, i, wp.static(COLLIDER + 6), nearer, az)
+                near_by.nx = wx
+                near_by.ny = wy
+                near_by.nz = wz
+                near_by.ax = ax
+                near_by.ay = ay
+                near_by.az = az
+                near_by.collider = k
+                note(colliders, body, i, near_by)
 
     return feel
 

@@ -3,6 +3,7 @@
 // See kernels/solve/lines.py for the system, its geometric stiffness, and where it comes from.
 #pragma once
 #include "algebra.h"
+#include "supports.h"
 #include "sweep.h"
 
 namespace pbd {
@@ -27,9 +28,6 @@ constexpr double HEAVIER = 0.5;
 constexpr double YIELD = 0.1, YIELDING_COMPLIANCE = 1.0;
 // Share of that which is left a substep later: a line that came to its length at once would throw what hangs on it.
 constexpr double STIFFENING = 0.9;
-
-// Numbers of a particle in the rows of kernels/colliders/supports.py, and the place of some of them.
-constexpr int SUPPORT = 14, TOUCHES = 5, HEIGHT = 6, COLLIDER = 7, BEND = 8, KINETIC = 9, STATIC = 10, TRAVEL = 11;
 
 // What is chosen when lines are built: segments that there is room for, whether lines keep multipliers over iterations,
 // know what colliders carry and which way contacts push, and whether forces at grips are summed.
@@ -372,15 +370,15 @@ template <class Options, class One> struct Line {
         }
     }
 
-    // Move particle k + 1 by the pushes of the segments ahead and behind, and keep how far the line has pressed it on what
-    // carries it.
+    // Move particle k + 1 by the pushes of the segments ahead and behind, and keep how far the line has pressed it on
+    // what carries it.
     //
     // bx, by, bz: directions in which segments end.
     PBD_INLINE void press_on(int k, const Vec3<V>& ahead, const Vec3<V>& behind, const V* bx, const V* by,
                              const V* bz) {
         PBD_CONTRACT_ON
         const V none = V(T(0)), light = weight(k + 1);
-        T *const n = row(k + 1), *const pressed = n + 3 * LANES, *const room_left = n + 4 * LANES;
+        T *const n = row(k + 1), *const pressed = n + PRESSED * LANES, *const room_left = n + ROOM * LANES;
         const V at_all = touches(k + 1) ? V(T(1)) : none;
         const V mx = at_all * load(n), my = at_all * load(n + LANES), mz = at_all * load(n + 2 * LANES);
         const V gx = light * (behind.x - ahead.x), gy = light * (behind.y - ahead.y), gz = light * (behind.z - ahead.z);

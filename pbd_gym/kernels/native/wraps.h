@@ -41,13 +41,14 @@ template <class Options, class V> struct WrapArrays {
 
 template <class Options, class One> struct WrappedLine : Line<Options, One> {
     using Base = Line<Options, One>;
+    using Base::at, Base::carried, Base::count, Base::iteration, Base::leaning, Base::loose, Base::lies, Base::most,
+        Base::multipliers, Base::nx, Base::ny, Base::nz, Base::one, Base::over, Base::place, Base::ratio,
+        Base::relative, Base::relief, Base::rest_length, Base::right, Base::row, Base::size, Base::slack,
+        Base::softness, Base::support, Base::taut, Base::tauter, Base::load, Base::push_along, Base::store,
+        Base::touches, Base::weight;
     using typename Base::Index;
     using typename Base::T;
     using typename Base::V;
-    using Base::at, Base::carried, Base::count, Base::iteration, Base::leaning, Base::loose, Base::lies, Base::most,
-        Base::multipliers, Base::nx, Base::ny, Base::nz, Base::one, Base::over, Base::place, Base::ratio,
-        Base::relative, Base::relief, Base::rest_length, Base::right, Base::row, Base::size, Base::slack, Base::softness, Base::support,
-        Base::taut, Base::tauter, Base::load, Base::push_along, Base::store, Base::touches, Base::weight;
     static constexpr int LANES = Base::LANES, ROW = Base::ROW;
     using Vector = Vec3<V>;
     WrapArrays<Options, V>& wraps;
@@ -88,9 +89,10 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         wraps.bx[k] = b.x, wraps.by[k] = b.y, wraps.bz[k] = b.z;
     }
 
-    // Let segment k go round the collider between the surfaces that its ends are nearest to, as a string round a cylinder
-    // that touches both: about an edge, a contact radius wide, or about the axis of a round shape. In the plane across
-    // that, the string is straight up to where it touches the cylinder, and goes round by an angle from there.
+    // Let segment k go round the collider between the surfaces that its ends are nearest to, as a string round a
+    // cylinder that touches both: about an edge, a contact radius wide, or about the axis of a round shape. In the
+    // plane across that, the string is straight up to where it touches the cylinder, and goes round by an angle from
+    // there.
     template <class Mask> PBD_INLINE bool bend(int k, const Vector& apart, V length, Mask could) {
         PBD_CONTRACT_ON
         const auto straight = [&](auto could) {
@@ -141,9 +143,9 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
 
     // By how much segment k, of which this is measured, may be longer or shorter than its rest length.
     //
-    // Where it begins or ends to go round a collider at once, as cloth that was put through an edge, it would throw what
-    // it is a part of. What its length jumps by is left to it, and taken back bit by bit. The number that remembers it
-    // is in rest lengths, with ROUND added while the segment goes round something.
+    // Where it begins or ends to go round a collider at once, as cloth that was put through an edge, it would throw
+    // what it is a part of. What its length jumps by is left to it, and taken back bit by bit. The number that
+    // remembers it is in rest lengths, with ROUND added while the segment goes round something.
     template <class Mask, class Other> PBD_INLINE V leave(int k, Mask bends, Other could, V measured, V chord) {
         PBD_CONTRACT_ON
         T* const kept = slack + LANES * k;
@@ -157,7 +159,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         left = bends ? (bent ? left : before + measured - chord) : (bent ? (could ? left : off) : left);
         left = left > over ? over : left;
         left = left < under ? under : left;
-        const V part = left * per, limited = part < T(0.25 * ROUND) ? at_least(part, -0.25 * ROUND) : V(T(0.25 * ROUND));
+        const V part = left * per,
+                limited = part < T(0.25 * ROUND) ? at_least(part, -0.25 * ROUND) : V(T(0.25 * ROUND));
         store(kept, bends ? T(ROUND) + limited : limited);
         return limited * rest;
     }
@@ -320,7 +323,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             }
             this->press_on(k, next, push, wraps.bx, wraps.by, wraps.bz);
             const V light = weight(k + 1), both = light * (press + next_press);
-            T* const pressed = row(k + 1) + 3 * LANES;
+            T* const pressed = row(k + 1) + PRESSED * LANES;
             store(pressed, load(pressed) + (touches(k + 1) ? at_least(both, 0) : none));
             if constexpr (Options::FORCES)
                 one.add_pull(at[k + 1], push.x - next.x, push.y - next.y, push.z - next.z, light);
@@ -356,7 +359,7 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.iteration = iteration;
     line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
     if constexpr (Options::SUPPORTS && !One::JACOBI) {
-        if (table.alone.data[c]) {
+        if (table.part.data[first] >= T(1)) {  // threads of a weave go on as chords
             WrapArrays<Options, typename One::V> wraps;
             WrappedLine<Options, One> wrapped(line, wraps);
             if (wrapped.measure()) {
