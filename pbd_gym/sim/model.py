@@ -162,6 +162,7 @@ class Model:
         """Number in the scene of each collider of the kernel's table."""
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
+        lines = [scene.constraints[name] for name, kind in kinds().items() if kind.chain and name in scene.constraints]
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
         self.colliders = fill_colliders(
             self.dtype.type,
@@ -170,7 +171,7 @@ class Model:
             parts,
             scene.contact_radius,
             left_out(scene),
-            longest_segment(scene),
+            longest_segment(lines),
             self.device,
         )
         origins = [scene.colliders[i].origin for i in self.moving_colliders]

@@ -358,7 +358,8 @@ class State(StateReports):
         The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
         were added. Each place of a nozzle (``Emitter.sites``) remembers how far the particle before still has to go
         until the next one leaves [m]. Where ropes with lines collide, three numbers of each particle tell which way its
-        contacts push, and one of each line how much it yields to them.
+        contacts push, and one of each line how much it yields to them. Where there are lines and colliders other than
+        planes, one of each segment tells how much too long or short it may be, as it went round one of these at once.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 

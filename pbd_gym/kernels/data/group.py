@@ -54,7 +54,7 @@ def body_type(vec: Any) -> Any:
         """what friction of colliders has not needed so far in an iteration [m], shape (n,); of none unless it counts"""
         support: wp.array2d[vec]
         """outward normal of the curved collider that carries a particle, zero for none, how far lines have pressed it
-        on that, and how far they still may [m], shape (n, 5); of none unless lines ask"""
+        on that, and more: :mod:`pbd_gym.kernels.colliders.supports`, shape (n, 14); of none unless lines ask"""
         untouched: wp.array2d[vec]
         """how far particles had come in the substep when contacts began [m], shape (n, 3); of none unless lines ask"""
         forces: wp.array2d[vec]

@@ -8,7 +8,6 @@ import warp as wp
 
 from pbd_gym.colliders import SOLIDS, Plane, Sphere
 from pbd_gym.colliders.solid import Solid
-from pbd_gym.constraints import kinds
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.runtime.checks import FARTHEST
 from pbd_gym.sim.upload.arrays import fill
@@ -40,9 +39,8 @@ def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[
     return parts
 
 
-def longest_segment(scene: Any) -> float:
-    """Return the longest rest length of a segment of a line [m], 0 without lines."""
-    batches = [scene.constraints[name] for name, kind in kinds().items() if kind.chain and name in scene.constraints]
+def longest_segment(batches: Sequence[Any]) -> float:
+    """Return the longest rest length of the segments of lines [m], 0 without lines."""
     lengths = [part for batch in batches for part in batch.values["rest_length"]]
     return max((float(np.max(part, initial=0.0)) for part in lengths), default=0.0)
 
