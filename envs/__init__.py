@@ -1,6 +1,6 @@
-"""Gymnasium environments, and the parts that tasks of your own are composed of; see docs/custom_tasks.md.
+"""Gymnasium environments, and the parts for composing your own tasks; see docs/custom_tasks.md.
 
-Each public name is written once, below, where type checkers look; it is imported when it is first used.
+Each public name is listed once, below, where type checkers look; it is imported when first used.
 """
 
 from typing import TYPE_CHECKING

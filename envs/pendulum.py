@@ -25,37 +25,37 @@ from pbd_gym.scene.scene import Scene
 wp.set_module_options({"enable_backward": False})
 
 RADIUS = 0.08
-"""Of the bobs [m]."""
+"""Radius of the bobs [m]."""
 
 
 @dataclass(frozen=True)
 class PendulumConfig(ReachingConfig):
-    """Numbers of PBDPendulum-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDPendulum-v0; each can be passed to ``gym.make``."""
 
     lengths: tuple[float, float] = (1.0, 1.0)
-    """Of the upper and of the lower link [m]."""
+    """Lengths of the upper and of the lower link [m]."""
     masses: tuple[float, float] = (0.5, 0.5)
-    """Of the bobs at their ends [kg]."""
+    """Masses of the bobs at their ends [kg]."""
     damping: float = 0.0
     """Rate at which the bobs lose velocity to the air [1/s]."""
     substeps: int = 100
-    """Simulation steps per action; single precision is at its best near 1/3000 s."""
+    """Simulation steps per action; single precision works best near 1/3000 s."""
     settle_time: float = 0.0
-    """Nothing has to come to rest: links start at random angles."""
+    """Time to come to rest [s]: none, since links start at random angles."""
     start_angle: float = 0.2
     """Largest angle between a link and the vertical at the start [rad]; pi starts anywhere."""
     upright_starts: float = 0.0
-    """Share of episodes that start upright, within the same angle, for an agent to learn from."""
+    """Share of episodes that start upright, within the same angle, as training for an agent."""
     max_step: float = 0.1
     """Largest move of the pivot along an axis per action [m]."""
     max_acceleration: float = 30.0
-    """Of the pivot along an axis [m/s^2]."""
+    """Largest acceleration of the pivot along an axis [m/s^2]."""
     workspace: tuple[float, float] = (2.0, 0.5)
     """Half the width and half the height of the box that the pivot stays in [m]."""
     goal_shift: float = 0.4
     """Largest shift of the goals along x from the middle of the box [m]."""
     goal_steps: int = 30
-    """Steps in a row that both bobs have to be at their goals."""
+    """Number of steps in a row for which both bobs must be at their goals."""
 
     def __post_init__(self) -> None:
         check_numbers(
@@ -80,7 +80,7 @@ class PendulumConfig(ReachingConfig):
 
 @wp.struct
 class Links:
-    """What the angles of links and the place of the goals are sampled from; see :class:`PendulumConfig`."""
+    """Parameters for sampling the angles of links and the place of the goals; see :class:`PendulumConfig`."""
 
     lengths: wp.array1d[float]
     start_angle: float
@@ -104,7 +104,7 @@ def sample_pendulum(
     goals: wp.array3d[float],
     rating: FirstRating,
 ):
-    """Sample the angles of the links, and goals straight above a point near the middle of the box."""
+    """Sample the angles of the links, and goals vertically above a point near the middle of the box."""
     env = wp.tid()
     if chosen[env] == 0:
         return
@@ -130,12 +130,12 @@ def sample_pendulum(
 
 
 class SampledPendulum(SampledGoals):
-    """Links at random angles, and goals straight above a point near the middle of the box."""
+    """Links at random angles, and goals vertically above a point near the middle of the box."""
 
     kernel = sample_pendulum
 
     def inputs(self, world: World) -> list[Any]:
-        """Return what the kernel reads, and the positions that it writes."""
+        """Return the kernel's inputs, and the positions that it writes."""
         b, config = world.buffers, world.config
         links = filled(
             Links,
@@ -151,11 +151,11 @@ class SampledPendulum(SampledGoals):
 
 
 class Pendulum(Task):
-    """Two bobs that hang from a pivot, which are to come to rest above it.
+    """Two bobs that hang from a pivot, which must come to rest above it.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: PendulumConfig, modes: Modes) -> None:
@@ -166,7 +166,7 @@ class Pendulum(Task):
         scene.add_collider(Plane(offset=ground, friction=config.friction))
         hanging = np.zeros((3, 3))
         hanging[1:, 1] = -np.cumsum(config.lengths)
-        # What the pivot weighs matters only to an agent that lets go of it.
+        # The pivot's weight matters only to an agent that releases it.
         particles = scene.add_particles(hanging, (config.masses[0], *config.masses))
         links = np.stack([particles[:-1], particles[1:]], axis=1)
         scene.add_distance_constraints(links)
@@ -202,18 +202,18 @@ class PendulumVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    Two links hang from a pivot, which the agent moves about in a box in the plane of the pendulum. It has to swing both
-    links up and hold them upright, one on the other, at a goal sampled at reset. No force acts at the joints: energy
-    comes from the motion of the pivot alone, and an upright pendulum falls over in a fraction of a second unless it is
-    balanced. The links are two bobs on rigid distance constraints, solved by XPBD in 100 substeps of 1/3000 s per
+    Two links hang from a pivot, which the agent moves about in a box in the plane of the pendulum. It must swing both
+    links up and hold them upright, one on top of the other, at a goal sampled at reset. No force acts at the joints:
+    energy comes from the motion of the pivot alone, and an upright pendulum falls over in a fraction of a second unless
+    it is balanced. The links are two bobs on rigid distance constraints, solved by XPBD in 100 substeps of 1/3000 s per
     action; a free swing from the horizontal loses about 5 % of its energy in ten seconds. Nothing ever leaves the plane
     z = 0.
 
     ## Action Space
 
-    `Box(-1, 1, (2,), float32)` with `action_mode="drag"`: the agent holds the pivot all along and accelerates it. Along
-    each axis the pivot is no faster than 3 m/s; it stays within 2 m of the middle along x and 0.5 m along y, and is
-    stopped at once by the walls of that box.
+    `Box(-1, 1, (2,), float32)` with `action_mode="drag"`: the agent holds the pivot throughout and accelerates it.
+    Along each axis the pivot is no faster than 3 m/s; it stays within 2 m of the middle along x and 0.5 m along y, and
+    is stopped immediately by the walls of that box.
 
     | Num | Action                                | Min | Max | Unit per 1 |
     |-----|---------------------------------------|-----|-----|------------|
@@ -222,10 +222,10 @@ class PendulumVectorEnv(TaskVectorEnv):
     `action_mode="picker"` has three numbers, `(x, y, grip)`: the hand closes on the nearest free particle within 0.08 m
     while `grip` is above 0, and opens otherwise; the pendulum then falls to the ground 3 m below, and the empty hand
     moves by 0.1 m per 1. `action_mode="pin"` has one number for the pivot and one for each bob that fixes it in space
-    while it is above 0 and frees it otherwise; this adds no energy, so episodes have to start with some
-    (`start_angle`). `action_mode="pick_place"` has the three numbers of `picker`, but with an empty hand `(x, y)` is a
-    position in the box, from -1 at its lower to 1 at its upper side, and an action lasts 41 control steps. With
-    `picker` and `pick_place` the box reaches down to the ground.
+    while it is above 0 and frees it otherwise; this adds no energy, so episodes must start with some (`start_angle`).
+    `action_mode="pick_place"` has the three numbers of `picker`, but with an empty hand `(x, y)` is a position in the
+    box, from -1 at its lower to 1 at its upper side, and an action lasts 41 control steps. With `picker` and
+    `pick_place` the box reaches down to the ground.
 
     ## Observation Space
 
@@ -238,16 +238,16 @@ class PendulumVectorEnv(TaskVectorEnv):
     | 6-11  | velocities of the three particles           | -100 | 100 | m/s  |
     | 12-15 | offsets from the two bobs to their goals    | -100 | 100 | m    |
 
-    `obs_mode="particles"` is the same here: there are no other particles. `obs_mode="goal"` is a dict of `observation`
-    (12 numbers), `achieved_goal` and `desired_goal` (4 numbers each: the bobs, and their goals) for hindsight
-    experience replay. Except with `drag`, the positions of all grips follow at the end, and then whether each of them
-    holds (0 or 1).
+    `obs_mode="particles"` is the same here, since there are no other particles. `obs_mode="goal"` is a dict of
+    `observation` (12 numbers), `achieved_goal` and `desired_goal` (4 numbers each: the bobs, and their goals) for
+    hindsight experience replay. Except with `drag`, the positions of all grips follow at the end, and then whether each
+    of them holds (0 or 1).
 
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the two bobs; distances are compared with the 2 m of both links,
-    and `r` = 0.2 m. Above all, `distance` is how far the bobs are below their goals. Success takes 30 steps in a row,
-    which is a second; the pivot is held all along.
+    and `r` = 0.2 m. Above all, `distance` measures how far the bobs are below their goals. Success requires 30 steps in
+    a row, one second; the pivot is held throughout.
 
     ## Starting State
 

@@ -1,4 +1,4 @@
-"""Wrappers of batches with ``output="torch"``, with the numbers of Gymnasium's own on NumPy.
+"""Wrappers of batches with ``output="torch"``, with the same numbers as Gymnasium's on NumPy.
 
 Gymnasium's vector wrappers count and average with NumPy. These do so with tensors on the device of the batch, and never
 wait for it.
@@ -25,9 +25,9 @@ class RunningMeanStd:
     pairwise update.
 
     Args:
-        shape: of a row.
+        shape: shape of a row.
         device: torch device.
-        epsilon: rows that the initial mean of 0 and variance of 1 count for.
+        epsilon: number of rows for which the initial mean of 0 and variance of 1 count.
     """
 
     def __init__(self, shape: tuple[int, ...], device: Any, epsilon: float = 1e-4) -> None:
@@ -44,7 +44,7 @@ class RunningMeanStd:
 
         Args:
             rows: tensor (n, ...), floating.
-            counted: which of them count, bool tensor (n,); None for all.
+            counted: mask of the rows that count, bool tensor (n,); None for all.
         """
         rows = rows.double()
         weights = rows.new_ones(len(rows)) if counted is None else counted.double()
@@ -79,16 +79,16 @@ class _TensorWrapper(VectorWrapper):
         return self.torch.zeros(self.num_envs, dtype=dtype, device=self.device)
 
     def begin(self, options: dict[str, Any] | None) -> Any:
-        """Note which environments a reset is for, and return them, bool tensor (num_envs,)."""
+        """Record which environments a reset is for, and return them, bool tensor (num_envs,)."""
         mask = (options or {}).get("reset_mask")
         begun = ~self.zeros(self.torch.bool) if mask is None else self.torch.as_tensor(mask, device=self.device)
         self._ended = self._ended & ~begun
         return begun
 
     def counted(self) -> Any:
-        """Return where the step that was just taken belongs to an episode, bool tensor (num_envs,).
+        """Return where the last step belongs to an episode, bool tensor (num_envs,).
 
-        Where an episode had ended, the step has reset it, unless that happened within the step that ended it.
+        If an episode had ended, the step has reset it, unless that happened within the step that ended it.
         """
         return ~self.zeros(self.torch.bool) if self._same_step else ~self._ended
 
@@ -96,10 +96,10 @@ class _TensorWrapper(VectorWrapper):
 class RecordEpisodeStatistics(_TensorWrapper):
     """A wrapper that adds up rewards and steps, and reports both when an episode ends.
 
-    As :class:`gymnasium.wrappers.vector.RecordEpisodeStatistics`, but on the device: ``info["episode"]`` with ``"r"``
+    Like :class:`gymnasium.wrappers.vector.RecordEpisodeStatistics`, but on the device: ``info["episode"]`` with ``"r"``
     (sum of rewards, float64), ``"l"`` (steps, int64) and ``"t"`` (time since the episode began [s], float64), and the
-    mask ``info["_episode"]``, each a tensor (num_envs,), are there after every step, zero where no episode has ended:
-    to look whether one has would wait for the device.
+    mask ``info["_episode"]``, each a tensor (num_envs,), are present after every step, zero where no episode has ended,
+    since checking would wait for the device.
 
     Args:
         env: batch with ``output="torch"``.
@@ -107,7 +107,7 @@ class RecordEpisodeStatistics(_TensorWrapper):
         stats_key: name of the entry.
 
     Raises:
-        ValueError: for a batch of NumPy arrays, or no room for an episode.
+        ValueError: for a batch of NumPy arrays, or a buffer without room for an episode.
     """
 
     def __init__(self, env: VectorEnv, buffer_length: int = 100, stats_key: str = "episode") -> None:
@@ -121,12 +121,12 @@ class RecordEpisodeStatistics(_TensorWrapper):
         """Steps so far, int64, shape (num_envs,)."""
         self._began = self.zeros(self.torch.float64)
         self._count = self.torch.zeros((), dtype=self.torch.int64, device=self.device)
-        # One row more than there are: what is not kept is written there.
+        # One extra row, for values that are not kept.
         self._last = self.torch.zeros((buffer_length + 1, 3), dtype=self.torch.float64, device=self.device)
 
     @property
     def episode_count(self) -> int:
-        """Episodes that have ended. Reading it waits for the device, as the queues do."""
+        """Number of episodes that have ended. Reading it waits for the device, as the queues do."""
         return int(self._count)
 
     @property
@@ -164,7 +164,7 @@ class RecordEpisodeStatistics(_TensorWrapper):
         observation, reward, terminated, truncated, info = self.env.step(actions)
         if self._key in info:
             raise ValueError(f"info has an entry {self._key!r} already; give another stats_key")
-        if not self._same_step:  # this step has reset what had ended, and is no step of an episode
+        if not self._same_step:  # this step has reset finished environments, and belongs to no episode
             self._restart(self._ended)
         counts = self.counted()
         self.episode_returns += self.torch.where(counts, reward, 0.0)
@@ -187,7 +187,7 @@ class RecordEpisodeStatistics(_TensorWrapper):
         self._began = self.torch.where(which, time.perf_counter(), self._began)
 
     def _keep(self, ended: Any, rows: Any) -> None:
-        """Write the statistics of ended episodes where the oldest are."""
+        """Write the statistics of ended episodes over the oldest ones."""
         number = ended.cumsum(0)
         kept = ended & (number > number[-1] - self._length)
         place = self.torch.where(kept, (self._count + number - 1) % self._length, self._length)
@@ -196,14 +196,14 @@ class RecordEpisodeStatistics(_TensorWrapper):
 
 
 class NormalizeObservation(_TensorWrapper, gym.utils.RecordConstructorArgs):
-    """A wrapper that shifts and scales observations to mean 0 and variance 1, of what was seen so far.
+    """A wrapper that shifts and scales observations to mean 0 and variance 1, estimated from those seen so far.
 
-    As :class:`gymnasium.wrappers.vector.NormalizeObservation`, but for tensors, in any autoreset mode, and with
+    Like :class:`gymnasium.wrappers.vector.NormalizeObservation`, but for tensors, in any autoreset mode, and with
     statistics in float64. Observations are float32 tensors.
 
     Args:
         env: batch with ``output="torch"`` whose observations are one array.
-        epsilon: added to the variance.
+        epsilon: term added to the variance.
 
     Raises:
         ValueError: for a batch of NumPy arrays, or observations in a dict.
@@ -224,7 +224,7 @@ class NormalizeObservation(_TensorWrapper, gym.utils.RecordConstructorArgs):
         """Mean and variance of observations."""
         self.epsilon = epsilon
         self.update_running_mean = True
-        """Whether observations still count towards them."""
+        """Whether observations still update the statistics."""
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes; see :meth:`TaskVectorEnv.reset`."""
@@ -253,12 +253,12 @@ class NormalizeObservation(_TensorWrapper, gym.utils.RecordConstructorArgs):
 class NormalizeReward(_TensorWrapper, gym.utils.RecordConstructorArgs):
     """A wrapper that divides rewards by the standard deviation of their discounted sum.
 
-    As :class:`gymnasium.wrappers.vector.NormalizeReward`, but for tensors. Rewards are float32 tensors.
+    Like :class:`gymnasium.wrappers.vector.NormalizeReward`, but for tensors. Rewards are float32 tensors.
 
     Args:
         env: batch with ``output="torch"``.
         gamma: discount of the sum, 0 to 1.
-        epsilon: added to the variance.
+        epsilon: term added to the variance.
 
     Raises:
         ValueError: for a batch of NumPy arrays.
@@ -278,10 +278,10 @@ class NormalizeReward(_TensorWrapper, gym.utils.RecordConstructorArgs):
         """Discounted sum so far, float64, shape (num_envs,)."""
         self.gamma, self.epsilon = gamma, epsilon
         self.update_running_mean = True
-        """Whether rewards still count towards them."""
+        """Whether rewards still update the statistics."""
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes, and their sums at zero; see :meth:`TaskVectorEnv.reset`."""
+        """Begin new episodes, with their sums at zero; see :meth:`TaskVectorEnv.reset`."""
         observation, info = self.env.reset(seed=seed, options=options)
         self.accumulated_reward = self.torch.where(self.begin(options), 0.0, self.accumulated_reward)
         return observation, info
@@ -295,7 +295,7 @@ class NormalizeReward(_TensorWrapper, gym.utils.RecordConstructorArgs):
         if self.update_running_mean:
             self.return_rms.update(self.accumulated_reward, counts)
         self._ended = terminated | truncated
-        if self._same_step:  # what has ended begins anew at once
+        if self._same_step:  # finished environments restart immediately
             self.accumulated_reward = self.torch.where(self._ended, 0.0, self.accumulated_reward)
         reward = (reward / self.torch.sqrt(self.return_rms.var + self.epsilon)).float()
         return observation, reward, terminated, truncated, info

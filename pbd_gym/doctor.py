@@ -1,4 +1,4 @@
-"""``pbd-gym doctor``: what is installed, what it runs on, and how to get what is missing."""
+"""``pbd-gym doctor``: what is installed, what it runs on, and how to install what is missing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def cpu_name() -> str:
 
 
 def packages() -> bool:
-    """Print what is installed and what is missing. Returns whether all that pbd-gym requires is there."""
+    """Print what is installed and what is missing. Returns whether everything that pbd-gym requires is installed."""
     try:
         required = requirements()
     except importlib.metadata.PackageNotFoundError:  # it runs from a folder that is on the path

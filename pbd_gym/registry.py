@@ -1,4 +1,4 @@
-"""The table of environment ids. Entry points are strings, so that nothing heavy is imported before an id is made."""
+"""Table of environment ids. Entry points are strings, so that nothing heavy is imported before an id is made."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import gymnasium as gym
 
 @dataclass(frozen=True)
 class Entry:
-    """One id."""
+    """Entry of one id."""
 
     id: str
     single: str
-    """Where the class of one environment is."""
+    """Location of the single environment's class."""
     vector: str
-    """Where the batched class is."""
+    """Location of the batched class."""
     max_episode_steps: int
     summary: str
-    """What the agent has to do, in one line."""
+    """Task of the agent, in one line."""
     kwargs: dict[str, Any] = field(default_factory=dict)
     """Arguments of the class that this id changes."""
 
@@ -34,12 +34,9 @@ def _ids(
     """Return the ids of a task.
 
     Args:
-        name: what its id is made of.
-        module: of its file, below ``pbd_gym.envs``.
-        steps: after which an episode is truncated.
-        summary: see :class:`Entry`.
-        classes: what the names of its classes begin with, if not ``name``.
-        pick_place: whether there is a second id, in which hands pick and place.
+        name: stem of its id. module: module of its file, below ``pbd_gym.envs``. steps: steps after which an episode is
+        truncated. summary: see :class:`Entry`. classes: prefix of its class names, if not ``name``. pick_place: whether
+        there is a second id, in which hands pick and place.
     """
     place = f"pbd_gym.envs.{module}:{classes or name}"
     plain = Entry(f"PBD{name}-v0", f"{place}Env", f"{place}VectorEnv", steps, summary)
@@ -90,7 +87,7 @@ ENTRIES = (
 _OTHERS: dict[str, Entry] = {}
 """Ids of other packages."""
 imported: list[str] = []
-"""Modules that were imported for their ids."""
+"""Modules imported for their ids."""
 
 
 def register(
@@ -106,15 +103,13 @@ def register(
     Classes are given as strings, so that registering imports nothing heavy. The same task may be registered again.
 
     Args:
-        id: such as ``"MyTowel-v0"``.
-        entry_point: where the single environment is, ``"module:Class"``; a :class:`pbd_gym.envs.TaskEnv`.
-        vector_entry_point: where the batched one is; a :class:`pbd_gym.envs.TaskVectorEnv`.
-        max_episode_steps: steps after which an episode is truncated.
-        summary: what the agent has to do, in one line.
-        kwargs: arguments of the classes that this id changes, plain data.
+        id: new id, such as ``"MyTowel-v0"``. entry_point: single environment as ``"module:Class"``; a
+        :class:`pbd_gym.envs.TaskEnv`. vector_entry_point: batched environment likewise; a
+        :class:`pbd_gym.envs.TaskVectorEnv`. max_episode_steps: steps after which an episode is truncated. summary: task
+        of the agent, in one line. kwargs: arguments of the classes that this id changes, plain data.
 
     Raises:
-        ValueError: if there is another task of that id, or a class is not given as ``"module:Class"``.
+        ValueError: if another task has that id, or a class is not given as ``"module:Class"``.
     """
     for name in (entry_point, vector_entry_point):
         if not isinstance(name, str) or not re.fullmatch(r"[\w.]+:\w+", name):
@@ -144,7 +139,7 @@ def _register(entry: Entry) -> None:
 
 
 def entries() -> tuple[Entry, ...]:
-    """Return the entries of this package, and those that other packages have registered since."""
+    """Return the entries of this package, and those registered by other packages."""
     return (*ENTRIES, *_OTHERS.values())
 
 
@@ -152,12 +147,12 @@ def find(env_id: str) -> Entry:
     """Return the entry of an id, of this package or of another one.
 
     Args:
-        env_id: ``"ID"``, or ``"MODULE:ID"`` as :func:`gymnasium.make` has it, which imports the module first. Besides
+        env_id: ``"ID"``, or ``"MODULE:ID"`` as for :func:`gymnasium.make`, which imports the module first. Besides
             the ids of :func:`register`, those that were registered with Gymnasium and have a ``vector_entry_point``
             are known.
 
     Raises:
-        ValueError: if there is none, or no such module; the message names the closest id.
+        ValueError: for an unknown id or module; the message suggests the closest id.
     """
     module, _, name = env_id.rpartition(":")
     if module:
@@ -176,13 +171,13 @@ def import_ids(module: str) -> None:
     """Import a module that registers ids.
 
     Raises:
-        ValueError: if there is none of that name.
+        ValueError: for an unknown module.
     """
     try:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name not in (module, module.split(".")[0]):
-            raise  # the module is there, and misses another
+            raise  # the module exists, and misses another
         raise ValueError(f"there is no module {module!r} to import") from None
     if module not in imported and module != __package__:
         imported.append(module)

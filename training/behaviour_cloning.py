@@ -1,4 +1,4 @@
-"""Behaviour cloning: fit a small network to what an expert did in a dataset of pbd-gym collect, and evaluate it.
+"""Behaviour cloning: fit a small network to an expert's actions in a dataset of pbd-gym collect, and evaluate it.
 
 pbd-gym collect PBDRopeStraighten-v0 --episodes 400 --noise 0.3
 python -m pbd_gym.training.behaviour_cloning runs/datasets/PBDRopeStraighten-expert-v0
@@ -38,7 +38,7 @@ class CloneArgs(FitArgs):
 
 
 def samples(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return observations, shape (steps, size), and the actions that were intended, shape (steps, actions), float32.
+    """Return observations, shape (steps, size), and the intended actions, shape (steps, actions), float32.
 
     Raises:
         ValueError: if observations are not vectors, or if an episode starts from states that clones are evaluated on.

@@ -1,4 +1,4 @@
-"""The protocol of the benchmark: one episode from each of 100 evaluation states, which no argument changes.
+"""Protocol of the benchmark: one episode from each of 100 evaluation states, which no argument changes.
 
 pbd-gym benchmark PBDClothFold-v0 --policy expert --out result.json
 
@@ -34,67 +34,67 @@ from pbd_gym.training.runs.run_files import NAME, origin
 from pbd_gym.training.settings.arguments import BENCHMARK_SEED
 
 STATES = 100
-"""Evaluation states of an id."""
+"""Number of evaluation states of an id."""
 SEED = BENCHMARK_SEED
-"""Seed of the first episode, and of the bank that has the evaluation states of tasks with start states. Both are kept
-for this: agents are trained and chosen on others."""
+"""Seed of the first episode, and of the bank with the evaluation states of tasks with start states. Both are reserved
+for this: agents are trained and chosen on others.
+"""
 SCRIPTS = ("expert", "random", "plan")
 """Policies without a file."""
 SEEN = ("obs_mode", "pixels")
-"""Arguments of the environment that an agent brings: they say what it sees, and change nothing else."""
+"""Environment arguments that an agent brings: they determine only its observations."""
 NAMES = re.compile(r"[^|\s]([^|\n\r]*[^|\s])?")
-"""Names of policies that a table in Markdown can hold."""
+"""Pattern of policy names that a Markdown table can hold."""
 DIGITS = 6
-"""Decimals of the numbers in a result."""
+"""Number of decimals in a result."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """What is evaluated."""
+    """Agent to be evaluated."""
 
     env_id: str
     policy: str
-    """Name that results of several seeds have in common."""
+    """Name shared by the results of several seeds."""
     seed: int
     actor: Actor
     file: str | None = None
     """Digest of its file."""
     env_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Arguments of the environment that it was trained in."""
+    """Arguments of the environment in which it was trained."""
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """What happened from each evaluation state, shape (100,) each."""
+    """Results from each evaluation state, shape (100,) each."""
 
     success: np.ndarray
-    """At the last step, bool."""
+    """Success at the last step, bool."""
     final: np.ndarray
     """Normalised performance at the last step."""
     best: np.ndarray
     """Highest normalised performance of any step."""
     steps: np.ndarray
-    """Length, int."""
+    """Length of the episode, int."""
 
 
 def find_agent(
     policy: str, env_id: str | None = None, name: str | None = None, seed: int | None = None, trust: bool = False
 ) -> Agent:
-    """Return what the command line calls by a name.
+    """Return the agent that the command line calls by a name.
 
     Args:
-        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the
-            one that sees pictures, or a file: model.zip of a training run, NAME.npz of a policy.
-        env_id: environment; None for that of the file.
-        name: what the result calls it, one line without ``|``; by default the policy, the algorithm of a training run
+        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the one
+        that sees pictures, or a file: model.zip of a training run, NAME.npz of a policy. env_id: environment; None for
+        that of the file. name: its name in the result, one line without ``|``; by default the policy, the algorithm of
+        a training run
             or the name of a file.
-        seed: of a random policy or a planner, or what the result says of an agent that does not say it itself; by
-            default that of the training run, or 0.
-        trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
+        seed: seed of a random policy or a planner, or the seed to report for an agent that does not record it; by
+        default that of the training run, or 0. trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.named_policies.find_actor`; for a name that no
-            table could hold, a seed that does not belong to the agent, and an agent that was trained on these
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.named_policies.find_actor`; for a name that a
+        table cannot hold, a seed that does not belong to the agent, and an agent that was trained on these
             very states.
     """
     if name is not None and not NAMES.fullmatch(name):
@@ -123,7 +123,10 @@ def find_agent(
 
 
 def _of_a_run(path: Path) -> bool:
-    """Say whether a NAME.npz is the model or a checkpoint of a training run; a policy has its own name elsewhere."""
+    """Return whether a NAME.npz is the model or a checkpoint of a training run;
+
+    other policies have names of their own.
+    """
     folder = path.parent.parent if path.parent.name == "checkpoints" else path.parent
     return path.name.startswith("model") and (folder / NAME).is_file()
 
@@ -133,9 +136,9 @@ def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
 
     Args:
         env_id: environment.
-        **seen: arguments among :data:`SEEN`.
+        **seen: arguments out of :data:`SEEN`.
     """
-    # A bank of a seed of its own shares no state with any that an agent may have been trained on, however large.
+    # A bank with its own seed shares no state with any that an agent may have been trained on, however large.
     bank = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
     counted: dict[str, Any] = {"piercings": True} if may_count_piercings(env_id) else {}
     env: Any = gym.make_vec(env_id, STATES, **bank, **counted, **seen)
@@ -143,7 +146,7 @@ def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
 
 
 def digest_of_states(env: TaskVectorEnv) -> str:
-    """Return a digest of the episodes that a reset has begun: what they start from, and the numbers of the task.
+    """Return a digest of the episodes that a reset has begun: their start states, and the numbers of the task.
 
     It is the SHA-256 of the id, the configuration, the action mode, the time limit and the seed as JSON, and of all
     positions and goals [m] as little-endian float32.
@@ -165,15 +168,15 @@ def _named(digest: Any) -> str:
 def run_episodes(agent: Agent) -> tuple[Episodes, str]:
     """Run one episode from each evaluation state of an id.
 
-    Performance and success are those of the id, whatever the agent sees: with ``obs_mode="goal"`` they would be
-    others, so that such an agent acts in a second batch, which does the same to the bit.
+    Performance and success are those of the id, whatever the agent observes: with ``obs_mode="goal"`` they would
+    differ, so such an agent acts in a second batch, which does the same to the bit.
 
     Returns:
         The episodes, and the digest of the states.
 
     Raises:
-        ValueError: for an agent that acts in another mode than the id has, or that does not fit its spaces; for a task
-            without an expert, if that is asked for.
+        ValueError: for an agent whose action mode differs from the id's, or that does not fit its spaces; for a task
+        without an expert, if the expert is requested.
     """
     seen = {name: value for name, value in agent.env_kwargs.items() if name in SEEN}
     goals = seen.get("obs_mode") == "goal"
@@ -194,7 +197,7 @@ def run_episodes(agent: Agent) -> tuple[Episodes, str]:
 
 
 def _play(agent: Agent, env: TaskVectorEnv, acted: TaskVectorEnv, observation: Any) -> Episodes:
-    """Run the episodes that have begun to their ends: ``acted`` shows the agent what it does to ``env``."""
+    """Run the episodes that have begun to their ends; the agent observes ``acted``, which mirrors ``env``."""
     over, success = np.zeros(STATES, dtype=bool), np.zeros(STATES, dtype=bool)
     progress = Progress(f"{agent.env_id}, steps", env.max_episode_steps or 0)
     final, best, steps = np.zeros(STATES), np.full(STATES, -np.inf), np.zeros(STATES, dtype=int)
@@ -223,7 +226,7 @@ def benchmark(agent: Agent) -> dict[str, Any]:
     """Evaluate an agent by the protocol.
 
     Returns:
-        What ``training/reports/benchmark_result.json`` describes: plain data.
+        Plain data as described by ``training/reports/benchmark_result.json``.
 
     Raises:
         ValueError: as :func:`run_episodes`.
@@ -261,7 +264,7 @@ def _rounded(value: Any) -> float:
 
 
 def line(result: dict[str, Any]) -> str:
-    """Return what to print of a result."""
+    """Return the line to print for a result."""
     (low, high), (worst, top) = result["success_interval"], result["normalized_performance_interval"]
     return (
         f"{result['id']:28} {result['policy']:10} success {result['success_rate']:4.0%} [{low:.0%}, {high:.0%}]   "
@@ -281,16 +284,13 @@ def main(
     """Evaluate a policy on ids, print a line for each, and write the results.
 
     Args:
-        ids: environments; without any, that of the policy's file, those with a bundled agent, or all.
-        policy: see :func:`find_agent`, like the other arguments.
-        name: see there.
-        seed: see there.
-        out: JSON file; several results become a list.
-        trust: see there.
+        ids: environments; by default that of the policy's file, those with a bundled agent, or all. policy: see
+        :func:`find_agent`. name: see :func:`find_agent`. seed: see :func:`find_agent`. out: JSON file; several results
+        become a list. trust: see :func:`find_agent`.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. Where no ids are given, those
-            that the policy cannot act in are left out and named.
+        FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. If no ids are given, those in
+        which the policy cannot act are skipped and named.
     """
     chosen: list[str | None] = list(dict.fromkeys(find(env_id).id for env_id in ids))
     if not ids:
@@ -307,7 +307,7 @@ def main(
             print(f"{env_id:28} left out: {error}", flush=True)
             continue
         print(line(results[-1]), flush=True)
-        if out is not None:  # at once, so that nothing is lost where a later id fails
+        if out is not None:  # immediately, so that nothing is lost if a later id fails
             write_results(out, results)
     if out is not None:
         print(out)

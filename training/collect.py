@@ -1,4 +1,4 @@
-"""Collect demonstrations of a scripted expert, of a planner or of a checkpoint, many episodes at once.
+"""Collect demonstrations of a scripted expert, a planner or a checkpoint, many episodes at once.
 
 pbd-gym collect PBDClothFold-v0 --policy expert --episodes 200
 pbd-gym collect PBDClothFold-v0 --format lerobot --pixels size 96
@@ -34,12 +34,11 @@ def reference_scores(env: TaskVectorEnv, returns: list[float], args: CollectArgs
     """Return the mean returns of random actions and of the expert, over one batch of episodes.
 
     Args:
-        env: as :func:`record` needs it.
-        returns: those of the policy. They stand for the expert's if it is the expert, or the task has none.
-        args: how the policy acted.
+        env: batch as for :func:`record`. returns: returns of the policy, used as the expert's if it is the expert, or
+        the task has none. args: arguments with which the policy acted.
 
     Returns:
-        None if random actions are worth as much.
+        None if random actions score as high.
     """
     random, shape, options = np.random.default_rng(args.seed), (env.num_envs, env.actions.size), {"split": args.split}
     acts = (lambda observation: random.uniform(-1.0, 1.0, shape)), env, args.seed, options
@@ -58,21 +57,21 @@ def _returns(episodes: Iterable[Episode]) -> list[float]:
 
 @dataclass
 class Tally:
-    """What came of the episodes so far."""
+    """Results of the episodes so far."""
 
     returns: list[float] = field(default_factory=list)
-    """Of all of them."""
+    """Returns of all episodes."""
     successes: list[bool] = field(default_factory=list)
-    """Whether each of those that were kept ended in success."""
+    """Whether each kept episode ended in success."""
 
 
 def demonstrations(
     act: Act, env: TaskVectorEnv, args: CollectArgs, cameras: Cameras | None, tally: Tally
 ) -> Iterator[Episode]:
-    """Yield as many episodes as were asked for, batch by batch, and keep a tally.
+    """Yield the requested number of episodes, batch by batch, and keep a tally.
 
     Raises:
-        ValueError: if successes are asked for and there are none; for seeds that are kept for evaluation.
+        ValueError: if successes are requested and there are none; for seeds reserved for evaluation.
     """
     while len(tally.successes) < args.episodes:
         seed = args.seed + len(tally.returns)
@@ -91,16 +90,16 @@ def demonstrations(
 
 
 def rate_of(env: TaskVectorEnv) -> float:
-    """Return the actions per second of a batch [Hz], an int where they are whole."""
+    """Return the actions per second of a batch [Hz], as an int if whole."""
     rate = round(1.0 / env.action_time, 6)
     return int(rate) if rate.is_integer() else rate
 
 
 def _check_new(path: Path, form: str) -> None:
-    """Find out whether a dataset of a format can be written to a folder.
+    """Check that a dataset of a format can be written to a folder.
 
     Raises:
-        ValueError: if it exists or, for Minari, if its name is not that of a dataset.
+        ValueError: if it exists or, for Minari, if its name is not valid for a dataset.
     """
     if form == "minari":
         check_new(path)
@@ -109,18 +108,18 @@ def _check_new(path: Path, form: str) -> None:
 
 
 def main(args: CollectArgs) -> Path:
-    """Collect and write. Returns the folder of the dataset. What is interrupted leaves nothing behind.
+    """Collect and write. Returns the folder of the dataset. An interrupted run leaves nothing behind.
 
     Raises:
-        ValueError: for a number out of range, a folder that is there, or a policy that cannot act in the task.
-        FileNotFoundError: for a checkpoint that is not there.
+        ValueError: for a number out of range, an existing folder, or a policy that cannot act in the task.
+        FileNotFoundError: for a missing checkpoint.
     """
     with ended_like_control_c():
         return _collect(args)
 
 
 def _collect(args: CollectArgs) -> Path:
-    """Do what :func:`main` says."""
+    """Implementation of :func:`main`."""
     entry = find(args.env_id)
     if args.episodes < 1 or args.num_envs < 1:
         raise ValueError("episodes and num_envs must be at least 1")
@@ -128,10 +127,10 @@ def _collect(args: CollectArgs) -> Path:
         raise ValueError(f"noise must be finite and not negative, got {args.noise}")
     if args.out is not None:
         _check_new(args.out, args.format)
-    if args.format == "lerobot":  # says now if a package is missing
+    if args.format == "lerobot":  # reports a missing package now
         from pbd_gym.training.data.lerobot_datasets import write_lerobot_dataset
     agent = None if args.policy is None else agent_of(args.policy, entry.id, args.trust)
-    # An agent sees what it was trained on, unless somebody says otherwise.
+    # An agent gets the observations it was trained on, unless told otherwise.
     kwargs = {**(agent.env_kwargs if agent else {}), **episode_arguments(args.env_kwargs)}
     env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
     if args.format == "lerobot" and (env.obs_mode in PIXEL_MODES[1:] or env.pixels.goal_picture):
@@ -144,7 +143,7 @@ def _collect(args: CollectArgs) -> Path:
     name = f"{args.env_id.rsplit('-', 1)[0]}-{short}"
     out = args.out or Path("runs") / (f"lerobot/{name}" if args.format == "lerobot" else f"datasets/{name}-v0")
     _check_new(out, args.format)
-    out.parent.mkdir(parents=True, exist_ok=True)  # says now if it cannot be written
+    out.parent.mkdir(parents=True, exist_ok=True)  # reports now if it cannot be written
     tally = Tally()
     episodes = demonstrations(act_of(policy, agent, env, args.seed), env, args, cameras, tally)
     where = f"{args.env_id}, seeds from {args.seed}, split {args.split}"

@@ -1,4 +1,4 @@
-"""Show a trained policy: in a window, in a GIF, or as numbers. Small ones need NumPy and pygame only."""
+"""Show a trained policy: in a window, in a GIF, or as numbers. Small ones need only NumPy and pygame."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ def enjoy(
 
     Args:
         name: an id with a bundled policy, or a file: NAME.npz, or model.zip of a training run, which needs torch.
-        seed: of the first episode.
-        episodes: how many, for a GIF or for numbers; a window runs until it is closed.
-        gif: file to write instead of opening a window.
-        headless: print numbers only.
-        trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
+        seed: seed of the first episode. episodes: number of episodes for a GIF or for numbers; a window runs until it
+        is closed. gif: file to write instead of opening a window. headless: print numbers only. trust: see
+        :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if there is no such policy, ``episodes`` is below 1, or ``gif`` has another suffix.
+        ValueError: for an unknown policy, ``episodes`` below 1, or a ``gif`` with another suffix.
         DisplayError: without a display for the window.
     """
     check_film(gif)
@@ -55,8 +53,7 @@ def _found(name: str, single: bool, trust: bool) -> tuple[Policy, str, dict[str,
     """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: of the policy.
-        single: whether it is shown one observation rather than those of a batch.
+        name: name of the policy. single: whether it receives one observation rather than those of a batch.
         trust: see :func:`enjoy`.
     """
     if not name.endswith(".zip"):

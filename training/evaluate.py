@@ -18,7 +18,7 @@ def main(args: EvaluateArgs) -> dict[str, Summary]:
 
     Raises:
         FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.checkpoint.load_agent`.
-        ValueError: for seeds of the benchmark, on which nothing is to be chosen.
+        ValueError: for seeds of the benchmark, on which nothing may be chosen.
     """
     from pbd_gym.training.runs.checkpoint import load_agent
 

@@ -2,7 +2,7 @@
 
 python -m pbd_gym.training.export runs/PBDCloth-v0/model.zip
 
-``pbd-gym train`` leaves such a file as it is, unless it trains by Stable-Baselines3.
+``pbd-gym train`` already writes such a file, unless it trains by Stable-Baselines3.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class ExportArgs:
     bundle: bool = False
     """write it in the place of the bundled agent of its id, inside the package"""
     episodes: int = 100
-    """unseen episodes that its score is the mean of"""
+    """unseen episodes over which its score is averaged"""
     trust: bool = False
-    """also read a file that can run any code it holds: one that is not from this version of pbd-gym train"""
+    """also read files that can run code: files not from this version of pbd-gym train"""
 
 
 def of_ppo(policy: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
-    """Return a policy that PPO has trained as arrays; its actions are the mean ones.
+    """Return a PPO policy as arrays; its actions are the mean ones.
 
     Raises:
-        ValueError: for another algorithm, observations that are no vectors, or another network.
+        ValueError: for another algorithm, observations that are not vectors, or an unsupported network.
     """
     if not isinstance(policy, ActorCriticPolicy) or not isinstance(policy.observation_space, spaces.Box):
         raise ValueError("only PPO on vectors can be exported")
@@ -61,7 +61,7 @@ def of_ppo(policy: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
 
 
 def _policy(path: Path, trust: bool) -> MLPPolicy:
-    """Return the agent of a file as arrays."""
+    """Return the agent in a file as arrays."""
     if path.suffix == ".npz":
         return load_policy(path)
     agent = load(path, trust)

@@ -1,4 +1,4 @@
-"""Demonstrations of a person (``pbd-gym play --save``) as a Minari dataset, for learners."""
+"""Demonstrations by a person (``pbd-gym play --save``) as a Minari dataset, for learners."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pbd_gym.training.data.datasets import Episode, write_dataset
 
 
 def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
-    """Write the episodes that consist of actions alone, and return how many there were.
+    """Write the episodes that consist of actions alone, and return their number.
 
-    Left out are those in which the person's own hand held something, a particle was pinned or a slider was moved, since
-    no action does that. An episode that was broken off counts as truncated.
+    Episodes in which the person's own hand held something, a particle was pinned or a slider was moved are skipped,
+    since no action does that. An aborted episode counts as truncated.
 
     Args:
-        recorded: demonstrations of a person.
+        recorded: demonstrations by a person.
         path: folder of the dataset; its name ends in a version, ``NAME-v0``.
 
     Raises:
@@ -26,13 +26,13 @@ def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
     """
     kept, turned = [], False
     for episode in recorded.episodes:
-        # What is turned stays turned, also after the last step; a pin is undone where the next episode begins.
+        # A turned dial stays turned, also after the last step; a pin is undone when the next episode begins.
         before = any(step < len(episode.steps) for step, _, _ in episode.turns)
         if not (turned or before) and all(step.particle < 0 for step in episode.steps):
             kept.append(_converted(episode))
         turned |= any(name != demonstrations.PIN for _, name, _ in episode.turns)
     if not kept:
-        raise ValueError("in every episode a hand, a pin or a slider did what no action does: nothing to write")
+        raise ValueError("every episode used a hand, a pin or a slider, which no action can do: nothing to write")
     kwargs = {name: value for name, value in recorded.env_kwargs.items() if name != "max_episode_steps"}
     write_dataset(path, kept, recorded.env_id, kwargs, "person", "recorded with pbd-gym play")
     return len(kept)

@@ -1,11 +1,11 @@
-"""Imitates the expert of a task: a clone of demonstrations, which PPO then refines.
+"""Imitate the expert of a task: a clone of demonstrations, which PPO then refines.
 
 pbd-gym imitate PBDClothFold-v0
 
-Demonstrations are disturbed, so that they show how to go on from errors (DART: Laskey et al. 2017,
-doi:10.48550/arXiv.1703.09327), or corrected where the clone itself goes (DAgger: Ross et al. 2011,
-doi:10.48550/arXiv.1011.0686). Agents see ``obs_mode="memory"``, since scripts act on what they have begun. Then comes
-:mod:`pbd_gym.training.refinement`.
+Demonstrations are disturbed, so that they show how to recover from errors (DART: Laskey et al. 2017,
+doi:10.48550/arXiv.1703.09327), or corrected along the clone's own paths (DAgger: Ross et al. 2011,
+doi:10.48550/arXiv.1011.0686). Agents see ``obs_mode="memory"``, since scripts depend on what they have begun. Then
+:mod:`pbd_gym.training.refinement` follows.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from pbd_gym.training.symmetry.canonical import canonical_images
 from pbd_gym.training.symmetry.images import Images
 
 NOISY = 0.8
-"""Share of an episode in which there may be noise."""
+"""Share of an episode during which there may be noise."""
 STILL = 1e-3
-"""Largest action of a hand that stays where it is."""
+"""Largest action of a hand that counts as still."""
 EPISODES = 100_000
-"""Seeds of episodes from one seed of a run to the next."""
+"""Offset between the episode seeds of successive run seeds."""
 
 
 def _idle(env: TaskVectorEnv, actions: np.ndarray) -> np.ndarray:
-    """Return where empty hands of pickers stay open and where they are, bool, shape (num_envs,)."""
+    """Return where empty hands in picker mode stay open and still, bool, shape (num_envs,)."""
     if env.action_mode != "picker":
         return np.zeros(env.num_envs, dtype=bool)
     hands = actions.reshape(env.num_envs, -1, 4)
@@ -64,13 +64,12 @@ def demonstrate(
         env: the batch, with autoreset in the next step, and a time limit.
         first_seed: environment ``i`` gets ``first_seed + i``.
         noise: standard deviation of the noise on the actions of each environment, shape (num_envs,).
-        args: how long it goes on, when the expert takes over from a learner, and when pickers let go.
-        learner: who acts instead of the noise.
+        args: duration of the episodes, when the expert takes over from a learner, and when hands release. learner:
+        policy that acts instead of the noise.
 
     Returns:
-        Observations, shape (steps, size); the actions that the expert meant, shape (steps, actions); and which
-        episodes ended in success, shape (num_envs,). Without noise, those that did not are left out, unless a learner
-        acted.
+        Observations, shape (steps, size); the actions that the expert intended, shape (steps, actions); and which
+        episodes ended in success, shape (num_envs,). Without noise, the others are dropped, unless a learner acted.
     """
     random, expert = np.random.default_rng(first_seed), expert_of(env)
     if isinstance(env.task.expert, Script) and env.action_mode == "picker":
@@ -104,7 +103,7 @@ def demonstrate(
 
 
 def _check(args: ImitateArgs) -> None:
-    """Check what can be told without an environment, which may take a minute to be made.
+    """Check what can be checked without an environment, which may take a minute to make.
 
     Raises:
         ValueError: for a number out of range, or arguments that contradict each other.
@@ -116,28 +115,28 @@ def _check(args: ImitateArgs) -> None:
     if args.full_speed and not args.point:
         raise ValueError("full_speed is for agents that point")
     if (args.canonical or args.near) and args.refinement.images:
-        raise ValueError("an agent that sees what hands are near to learns from no other images")
+        raise ValueError("an agent that sees the nearness of hands learns from no other images")
     if args.point and args.refinement.images:
         raise ValueError("an agent that points learns from no images: they would be images of moves, not of choices")
 
 
 def _rounds(args: ImitateArgs) -> tuple[int, int]:
-    """Return how many batches of episodes demonstrate, and how many there are in a round of corrections."""
+    """Return the number of batches of demonstration episodes, and the number in a round of corrections."""
     rounds = -(-args.demonstrations // args.abreast)
     return rounds, math.ceil(args.corrected * rounds)
 
 
 def episodes(args: ImitateArgs) -> int:
-    """Return how many episodes are learned from, those of corrections included."""
+    """Return the number of episodes to learn from, including those of corrections."""
     rounds, corrected = _rounds(args)
     return args.abreast * (rounds + args.corrections * corrected)
 
 
 def _start(args: ImitateArgs, env_id: str) -> MLPPolicy | None:
-    """Return the clone that goes on, None for a new one.
+    """Return the clone to continue from, None for a new one.
 
     Raises:
-        ValueError: for one of another shape than the arguments say.
+        ValueError: for a clone whose shape differs from the arguments.
     """
     if args.start is None:
         return None
@@ -148,7 +147,7 @@ def _start(args: ImitateArgs, env_id: str) -> MLPPolicy | None:
     asked = (env_id, args.point, args.canonical or args.near, args.hidden, args.activation)
     for name, one, other in zip(("id", "point", "canonical or near", "hidden", "activation"), has, asked, strict=True):
         if one != other:
-            raise ValueError(f"a clone goes on as it is: {args.start} has {name} {one}, and you ask for {other}")
+            raise ValueError(f"a clone continues unchanged: {args.start} has {name} {one}, and you ask for {other}")
     return policy
 
 
@@ -156,9 +155,9 @@ def clone(args: ImitateArgs) -> MLPPolicy:
     """Return a clone of the expert.
 
     Raises:
-        ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
-            are chosen here, or that contradict each other, for a seed with which episodes would begin that are kept
-            for evaluation, and as :func:`pbd_gym.training.symmetry.canonical.canonical_images` and
+        ValueError: for a task without an expert, or one that does not succeed, for environment arguments that are
+        chosen here, or that contradict each other, for a seed whose episodes are reserved for evaluation, and as
+        :func:`pbd_gym.training.symmetry.canonical.canonical_images` and
             :class:`pbd_gym.training.symmetry.images.Images`.
     """
     _check(args)
@@ -201,7 +200,7 @@ def clone(args: ImitateArgs) -> MLPPolicy:
 def main(args: ImitateArgs) -> dict[str, Summary]:
     """Clone, refine, evaluate, and write the agent ``model.npz``, ``run.json`` and ``curve.csv``, which has one point.
 
-    The steps there are those of all demonstrations and of a whole refinement, which may have stopped before.
+    Its steps are those of all demonstrations and of a full refinement, which may have stopped earlier.
 
     Returns:
         The final evaluation of the agent and of a random policy.

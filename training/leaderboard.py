@@ -1,4 +1,4 @@
-"""The leaderboard: a page of tables out of result files of ``pbd-gym benchmark``.
+"""Leaderboard: a page of tables from result files of ``pbd-gym benchmark``.
 
 pbd-gym leaderboard runs/*/result.json --out leaderboard.md
 """
@@ -17,7 +17,7 @@ from pbd_gym.training.reports.benchmark_results import read_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 
 SEEDS = 5
-"""Training seeds from which on a row is marked."""
+"""Number of training seeds from which on a row is marked."""
 MARK = " ✓"
 HEAD = ("id", "policy", "success", "normalised performance, IQM", "mean", "best", "seeds")
 ALL_HEAD = ("policy", "ids", "success", "normalised performance, IQM", "fewest seeds")
@@ -39,8 +39,8 @@ def grouped(results: Sequence[Result]) -> Groups:
     """Return results by id and policy.
 
     Raises:
-        ValueError: if there are none, if one is of an id that is not known or is there twice, if one agent counts as
-            several seeds, or if two of an id do not have the same evaluation states.
+        ValueError: if there are none, for an unknown id or a duplicate result, if one agent counts as several seeds, or
+        if two results of an id have different evaluation states.
     """
     if not results:
         raise ValueError("there are no results to make a page of")
@@ -69,7 +69,7 @@ def _check_agents(name: str, rows: Sequence[Result]) -> None:
     """Refuse an agent that counts as several seeds, which would narrow the interval.
 
     Raises:
-        ValueError: for one; the message says what is the same.
+        ValueError: for such an agent; the message names the duplicates.
     """
     seeds: dict[tuple[str, Any], int] = {}
     for row in rows:
@@ -82,21 +82,21 @@ def _check_agents(name: str, rows: Sequence[Result]) -> None:
 
 
 def _told_apart(row: Result) -> tuple[float, ...] | None:
-    """Return by what an agent is known whose file may have been written again: how its episodes ended.
+    """Return the identity of an agent whose file may have been rewritten: how its episodes ended.
 
-    None where most of them ended alike, as they do for any agent that spills nothing or never moves.
+    It is None if most of them ended alike, as for any agent that spills nothing or never moves.
     """
     final = tuple(row["episodes"]["final"])
     return final if len(set(final)) > len(final) // 2 else None
 
 
 def scores(rows: Sequence[Result], name: str) -> np.ndarray:
-    """Return a number of each result, shape (seeds,)."""
+    """Return one number per result, shape (seeds,)."""
     return np.array([row[name] for row in rows], dtype=float)
 
 
 def _interval(strata: list[np.ndarray], statistic: Any, form: str) -> str:
-    """Return an interval in brackets; nothing where no stratum has two seeds, which say nothing of the spread."""
+    """Return an interval in brackets; empty if no stratum has two seeds, since one says nothing of the spread."""
     if max(len(runs) for runs in strata) < 2:
         return ""
     low, high = bootstrap_interval(strata, statistic)
@@ -118,9 +118,9 @@ def row_cells(env_id: str, policy: str, rows: Sequence[Result]) -> tuple[str, ..
 
 
 def overall_cells(policy: str, strata: Sequence[Sequence[Result]]) -> tuple[str, ...]:
-    """Return the cells of a policy over several ids, each a stratum.
+    """Return the cells of a policy over several ids, each of them a stratum.
 
-    Ids count alike: of each, the first seeds are taken, as many as the id with the fewest has.
+    Ids count equally: each contributes its first seeds, as many as the id with the fewest has.
     """
     fewest = min(len(rows) for rows in strata)
     names = ("success_rate", "normalized_performance")
@@ -135,7 +135,7 @@ def overall_cells(policy: str, strata: Sequence[Sequence[Result]]) -> tuple[str,
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
+    """Return a Markdown table."""
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 

@@ -1,10 +1,10 @@
-"""Teaches an agent that sees pictures what one that sees the state knows.
+"""Teach an agent that sees pictures what one that sees the state knows.
 
 python -m pbd_gym.training.pixel_imitation PBDClothDrop-v0
 pbd-gym benchmark PBDClothDrop-v0 --policy runs/pixels/PBDClothDrop-v0/model.zip
 
-The student acts, the teacher says what it would have done (DAgger: Ross et al. 2011, doi:10.48550/arXiv.1011.0686), and
-the student's network is also asked for the state behind the pictures. What comes out is a run as of ``pbd-gym train``.
+The student acts, the teacher supplies its own actions (DAgger: Ross et al. 2011, doi:10.48550/arXiv.1011.0686), and the
+student's network also predicts the state behind the pictures. The result is a run like those of ``pbd-gym train``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
 
 MEASURED = 1000
-"""Pictures from which the mean picture and the spread about it are taken."""
+"""Number of pictures from which the mean picture and its spread are computed."""
 
 
 @dataclass(kw_only=True)
@@ -52,28 +52,29 @@ class Args:
     out: Path | None = None
     """folder to write, runs/pixels/ID by default"""
     rounds: int = 6
-    """how often each environment plays an episode, and the student learns from all so far"""
+    """rounds in which each environment plays an episode, and the student learns from all so far"""
     abreast: int = 100
     """environments side by side"""
     noise: tuple[float, ...] = (0.0, 0.1, 0.3)
-    """standard deviations of the noise on the teacher's actions in the first round, in turn"""
+    """standard deviations of the noise on the teacher's actions in the first round, used in turn"""
     epochs: int = 4
     """passes over all episodes after each round; three times as many after the last"""
     batch_size: int = 128
     """moments per gradient"""
     learning_rate: float = 1e-3
-    """of Adam in the beginning of each round; it falls to zero along a half cosine"""
+    """learning rate of Adam at the beginning of each round; it falls to zero along a half cosine"""
     state_weight: float = 0.3
-    """weight of the error of the state, whose numbers are standardised, beside that of the actions"""
+    """weight of the error of the (standardised) state relative to that of the actions"""
     shift: int = 0
-    """pixels by which pictures are shifted at most, at random (DrQ: Kostrikov et al. 2020,
-    doi:10.48550/arXiv.2004.13649); of no use where it matters exactly where things are and the camera stays"""
+    """largest random shift of pictures in pixels (DrQ: Kostrikov et al. 2020, doi:10.48550/arXiv.2004.13649); useless
+    if exact places matter and the camera is fixed
+    """
     starts: int = 500
-    """start states in the bank, four fifths of which are learned from, where the task has one"""
+    """start states in the bank, four fifths of which are trained on, if the task has one"""
     seed: int = 0
-    """of the network and the episodes"""
+    """seed of the network and the episodes"""
     eval_episodes: int = 100
-    """unseen episodes that the student is evaluated on"""
+    """unseen episodes on which the student is evaluated"""
 
 
 @dataclass(frozen=True)
@@ -81,16 +82,16 @@ class Lesson:
     """Episodes of a batch, step by step."""
 
     pictures: np.ndarray
-    """What cameras saw, shape (steps, num_envs, channels, height, width), uint8."""
+    """Camera pictures, shape (steps, num_envs, channels, height, width), uint8."""
     states: Tensor
-    """What the teacher saw, standardised, shape (steps, num_envs, numbers), float32."""
+    """Teacher's observations, standardised, shape (steps, num_envs, numbers), float32."""
     actions: Tensor
-    """What the teacher would have done, shape (steps, num_envs, numbers), float32."""
+    """Teacher's actions, shape (steps, num_envs, numbers), float32."""
 
     def stacks(self, steps: np.ndarray, envs: np.ndarray, frames: int) -> np.ndarray:
-        """Return some moments with those before them, shape (moments, frames * channels, height, width), uint8.
+        """Return some moments with their predecessors, shape (moments, frames * channels, height, width), uint8.
 
-        Before an episode all is black, as in Stable-Baselines3.
+        Frames before an episode are black, as in Stable-Baselines3.
         """
         parts = []
         for age in reversed(range(frames)):
@@ -101,12 +102,11 @@ class Lesson:
 
 
 class Classroom:
-    """A teacher, what it teaches in, and a student.
+    """A teacher, its environments, and a student.
 
     Args:
-        args: how it is taught.
-        teacher: who knows.
-        settings: of the student's network, and of its cameras.
+        args: settings of the teaching. teacher: policy to learn from. settings: settings of the student's network and
+        cameras.
     """
 
     def __init__(self, args: Args, teacher: MLPPolicy, settings: PPOSettings) -> None:
@@ -125,15 +125,15 @@ class Classroom:
         self.lessons: list[Lesson] = []
 
     def see(self) -> np.ndarray:
-        """Return what all cameras see, shape (num_envs, channels, height, width), uint8."""
+        """Return the pictures of all cameras, shape (num_envs, channels, height, width), uint8."""
         views = np.concatenate(list(self.cameras.look().values()), axis=-1)
         return np.ascontiguousarray(views.transpose(0, 3, 1, 2))
 
     def play(self) -> float:
-        """Play an episode in every environment, learn nothing yet, and return the share of successes.
+        """Play an episode in every environment, without learning, and return the share of successes.
 
         In the first round the teacher acts, with noise. Then the student does: in half of the environments to the end,
-        in half up to a moment.
+        in the other half up to some moment.
         """
         env, args, teacher, first = self.env, self.args, self.teacher, not self.lessons
         seed = args.seed + env.num_envs * len(self.lessons)
@@ -166,7 +166,7 @@ class Classroom:
         return float(success.mean())
 
     def learn(self, epochs: int) -> tuple[float, float]:
-        """Pass over all lessons some times; returns the mean squared errors of actions and states in the last pass."""
+        """Make some passes over all lessons; returns the mean squared errors of actions and states in the last pass."""
         policy: Any = self.student.policy
         parameters = [*policy.parameters(), *self.head.parameters()]
         limit, num_envs = self.lessons[0].pictures.shape[:2]
@@ -189,7 +189,7 @@ class Classroom:
         return tuple((errors / (count // size)).tolist())
 
     def moments(self, rows: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
-        """Return pictures, the teacher's actions and its states for some moments, by their numbers."""
+        """Return pictures, the teacher's actions and its states for some moments, by index."""
         limit, num_envs = self.lessons[0].pictures.shape[:2]
         lesson, rest = np.divmod(np.sort(rows), limit * num_envs)
         step, env = np.divmod(rest, num_envs)
@@ -207,7 +207,7 @@ class Classroom:
         return self.shifted(seen.float()), actions, states
 
     def shifted(self, pictures: Tensor) -> Tensor:
-        """Return pictures shifted by some pixels at random, all alike; what comes into view is as at the rim."""
+        """Return pictures randomly shifted by some pixels, all alike; the rim is repeated into the gap."""
         if self.args.shift == 0:
             return pictures
         most, (height, width) = self.args.shift, pictures.shape[2:]
@@ -226,8 +226,8 @@ def main(args: Args) -> Summary:
     """Teach, evaluate on unseen episodes, and write the run.
 
     Raises:
-        ValueError: for a teacher of another environment, a count of nothing, which would leave an agent that has
-            learned nothing, or a seed with which episodes would begin that are kept for evaluation.
+        ValueError: for a teacher of another environment, a count of zero, which would leave an untrained agent, or a
+        seed whose episodes are reserved for evaluation.
     """
     for name in ("rounds", "abreast", "epochs", "batch_size", "starts", "eval_episodes"):
         whole(name, getattr(args, name), 1)

@@ -46,10 +46,10 @@ class PlanResult:
 
 
 def write_row(path: Path, result: PlanResult) -> None:
-    """Write a row into a CSV table, sorted by id, in place of an earlier one of the same id.
+    """Write a row to a CSV table sorted by id, replacing an earlier one of the same id.
 
     Raises:
-        ValueError: if the file is another table.
+        ValueError: if the file is a different table.
     """
     names = [field.name for field in dataclasses.fields(PlanResult)]
     rows = {row["id"]: row for row in read_rows(path, names)}

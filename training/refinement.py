@@ -1,10 +1,9 @@
-"""Refines a small policy by PPO on what counts at the end: success, and how well it is done.
+"""Refine a small policy by PPO for the final outcome: success, and its quality.
 
 python -m pbd_gym.training.refinement runs/PBDClothFold-v0-imitation-0/model.npz
 
-A clone of an expert is nearly right and misses by a finger's breadth. PPO (:mod:`pbd_gym.training.learners.torch_ppo`)
-begins where it stands, with little noise and a critic that has watched it for a while, so that it is not unlearnt
-first.
+A clone of an expert is nearly right but misses by a finger's breadth. PPO (:mod:`pbd_gym.training.learners.torch_ppo`)
+starts from it, with little noise and a critic that has watched it for a while, so that its skill is not lost at first.
 """
 
 from __future__ import annotations
@@ -37,12 +36,13 @@ from pbd_gym.training.settings.imitation import RefinementArgs
 from pbd_gym.training.symmetry.canonical import Canonical
 
 STARTS_SEED = 77
-"""Of the bank of start states; evaluations have others."""
+"""Seed of the bank of start states; evaluations use others."""
 SPLIT = "train"
-"""Of the start states that are learned from, and of those that an agent is chosen on, whose bank is another: goals that
-a task holds out are in neither."""
+"""Splits for the start states to train on, and for those on which an agent is chosen, from another bank: goals that a
+task holds out are in neither.
+"""
 TOWEL_RESOLUTION = 16
-"""Particles along the longer side of a towel that is learned on."""
+"""Particles along the longer side of a training towel."""
 ROLLOUT = 100
 """Steps per environment between updates."""
 
@@ -56,21 +56,20 @@ class Args(RefinementArgs):
     out: Path | None = None
     """file to write, runs/refined/ID.npz by default"""
     device: str = "cpu"
-    """of the physics and of the learner: cpu or cuda:0"""
+    """device of the physics and of the learner: cpu or cuda:0"""
 
 
 def training_world(env_id: str, starts: int, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of the environment that is learned in: other start states than those that others evaluate on.
+    """Return arguments of the training environment: start states different from those that others evaluate on.
 
-    Goals that a task holds out for evaluation are left out as well.
+    Goals that a task holds out for evaluation are excluded as well.
 
-    Towels have half as many particles along each side as they have elsewhere, and are seven times as fast: most agents,
-    who see nine points of either, hardly notice. :func:`refine` evaluates on towels as they are.
+    Towels have half as many particles along each side as elsewhere, and are seven times as fast: most agents, which see
+    nine points of either, hardly notice. :func:`refine` evaluates on full towels.
 
     Args:
-        env_id: of a registered task.
-        starts: how many start states, for a task that has a bank of them.
-        given: arguments of the caller, which win.
+        env_id: id of a registered task. starts: number of start states, for a task with a bank of them. given:
+        arguments of the caller, which take precedence.
     """
     batch: Any = load_env_creator(find(env_id).vector)
     fields = getattr(batch.config_type, "__dataclass_fields__", {})
@@ -80,7 +79,7 @@ def training_world(env_id: str, starts: int, given: Mapping[str, Any]) -> dict[s
 
 
 class Graded:
-    """A batch whose reward is success and performance at the end, and a little of both all the way.
+    """A batch whose reward is success and performance at the end, with a small share of both along the way.
 
     Args:
         env: a batch with tensors, and autoreset in the same step.
@@ -90,21 +89,21 @@ class Graded:
     def __init__(self, env: Any, share: float) -> None:
         self.env, self.share = env, share
         self.conditions = env.task.score.completion.conditions or ("is_success",)
-        """Entries of ``info`` that are success together, the goal first."""
+        """Entries of ``info`` whose conjunction is success, the goal first."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.env, name)
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Step the batch, with rewards of shape (num_envs,); nothing comes after the end of an episode.
+        """Step the batch, with rewards of shape (num_envs,); values do not extend past the end of an episode.
 
-        The last observations of episodes are therefore left out of ``info``.
+        The last observations of episodes are therefore omitted from ``info``.
         """
         observation, _, terminated, truncated, info = self.env.step(actions)
         over = terminated | truncated
         names = ("is_success", "normalized_performance", *self.conditions)
         found = [info[name].float() for name in names]
-        if "final_info" in info:  # of episodes that are over, whose places others have taken
+        if "final_info" in info:  # for episodes that are over, whose places others have taken
             last = [info["final_info"][name].float() for name in names]
             found = [torch.where(over, after, before) for before, after in zip(found, last, strict=True)]
         success, performance, at_goal, *others = found
@@ -116,7 +115,7 @@ class Graded:
 
 
 class InImages:
-    """A batch that an agent sees, and acts in, by canonical images.
+    """A batch that an agent sees, and acts in, through canonical images.
 
     Args:
         env: a batch with tensors.
@@ -136,19 +135,19 @@ class InImages:
         return torch.as_tensor(self.canonical.observations(seen, self.chosen), device=observation.device)
 
     def reset(self, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
-        """Begin episodes; returns images of what is seen."""
+        """Begin episodes; returns images of the observations."""
         observation, info = self.env.reset(**kwargs)
         return self._seen(observation), info
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Step the batch with actions whose images these are; returns images of what is seen then."""
+        """Step the batch with the actions of these images; returns images of the new observations."""
         back = self.canonical.actions_back(actions.numpy(force=True), self.chosen)
         observation, *others = self.env.step(torch.as_tensor(back, device=actions.device))
         return self._seen(observation), *others
 
 
 def take_over(agent: Agent, policy: MLPPolicy) -> None:
-    """Give an agent the weights of a policy, and what it standardises observations by."""
+    """Give an agent the weights of a policy, and its standardisation of observations."""
     set_layers(linear_layers(agent.policy), policy)
     with torch.no_grad():
         agent.mean.copy_(torch.as_tensor(policy.mean))
@@ -157,7 +156,7 @@ def take_over(agent: Agent, policy: MLPPolicy) -> None:
 
 
 def stay_near(agent: Agent, args: RefinementArgs) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return a penalty for actions that are far from what an agent does now."""
+    """Return a penalty for actions far from an agent's current ones."""
     before, scale = copy.deepcopy(agent), args.anchor / math.exp(2.0 * args.log_std)
 
     def penalty(features: Tensor, action: Tensor) -> Tensor:
@@ -169,14 +168,14 @@ def stay_near(agent: Agent, args: RefinementArgs) -> Callable[[Tensor, Tensor], 
 
 
 def check_refinable(points: bool, activation: Activation) -> None:
-    """Check that PPO can go on from an agent.
+    """Check that PPO can continue from an agent.
 
     Args:
         points: whether its hands point.
-        activation: between its layers.
+        activation: activation between its layers.
 
     Raises:
-        ValueError: if it cannot.
+        ValueError: if it cannot continue.
     """
     if points:
         raise ValueError(
@@ -204,15 +203,14 @@ def watch(trainer: Trainer, rollouts: int) -> None:
 
 
 def refine(policy: MLPPolicy, args: RefinementArgs, device_name: str = "cpu") -> MLPPolicy:
-    """Return the best of a policy and of what becomes of it, by its success over unseen episodes.
+    """Return the best of a policy and its refinements, by success over unseen episodes.
 
     Args:
-        policy: where it begins.
-        args: how it is refined.
-        device_name: of the physics and of the learner.
+        policy: policy to start from. args: settings of the refinement. device_name: device of the physics and of the
+        learner.
 
     Raises:
-        ValueError: for a seed with which episodes would begin that are kept for evaluation.
+        ValueError: for a seed whose episodes are reserved for evaluation.
     """
     check_seeds(args.seed * args.num_envs, args.num_envs)
     kwargs = policy.env_kwargs
@@ -252,7 +250,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs, device_name: str = "cpu") ->
 
 
 def written(policy: MLPPolicy, out: Path | None, folder: str) -> MLPPolicy:
-    """Write a policy for ``pbd-gym enjoy``, to runs/FOLDER/ID.npz unless ``out`` says another file, and return it."""
+    """Write a policy for ``pbd-gym enjoy``, to runs/FOLDER/ID.npz or to ``out``, and return it."""
     path = out or Path("runs") / folder / f"{policy.env_id}.npz"
     policy.save(path)
     print(f"{path}: {policy.success_rate:.0%} success")

@@ -1,11 +1,11 @@
-"""RLlib on these environments: each env runner, wherever in a cluster it is, steps a whole batch at once.
+"""RLlib on these environments: each env runner, anywhere in a cluster, steps a whole batch at once.
 
-Ray pins a Gymnasium of its own, so it gets an environment of its own (tried with Ray 2.60.0, which brings 1.2.2):
+Ray pins its own version of Gymnasium, so it needs a separate environment (tried with Ray 2.60.0, which brings 1.2.2):
 
 make test-ray   # makes runs/ray and tries this file there
 runs/ray/bin/python -m pbd_gym.training.rllib_sample PBDRope-v0 --iterations 40
 
-This is a sample, not a tuned learner; ``pbd-gym train`` is what the results of this package are made with.
+This is a sample, not a tuned learner; the results of this package are made with ``pbd-gym train``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from pbd_gym.runtime.files import write_text
 
 
 def make(context: Any) -> Any:
-    """Return what RLlib asks for: a batch where it says how many, else one environment to look at its spaces.
+    """Return the environment that RLlib requests:
+
+    a batch if it gives a number, otherwise one environment for its spaces.
 
     Args:
         context: RLlib's dict with ``env_id``, the arguments of the environment, and ``num_envs`` for a batch.
@@ -42,9 +44,9 @@ def configure(env_id: str, env_runners: int, num_envs: int, seed: int) -> Any:
 
     Args:
         env_id: environment to train on.
-        env_runners: processes that sample beside the learner; 0 samples in the learner's.
+        env_runners: processes that sample beside the learner; 0 samples in the learner's process.
         num_envs: environments in the batch of each of them.
-        seed: of everything.
+        seed: seed of everything.
     """
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.connectors.env_to_module import MeanStdFilter
@@ -85,14 +87,14 @@ def configure(env_id: str, env_runners: int, num_envs: int, seed: int) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[float]:
-    """Train, and print and write the mean return of each iteration. Returns these."""
+    """Train, print and write the mean return of each iteration, and return these."""
     parser = argparse.ArgumentParser(description="PPO by RLlib")
     parser.add_argument("env_id", nargs="?", default="PBDRope-v0")
     parser.add_argument("--iterations", type=int, default=40)
     parser.add_argument("--env-runners", type=int, default=1, help="processes that sample; 0: the learner's own")
-    parser.add_argument("--num-envs", type=int, default=64, help="environments in the batch of each")
+    parser.add_argument("--num-envs", type=int, default=64, help="environments in each one's batch")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--address", help="of a Ray cluster; without one it is started here")
+    parser.add_argument("--address", help="address of a Ray cluster; without it one is started here")
     parser.add_argument("--out", type=Path, help="folder for the checkpoint and returns.json; runs/ID-rllib by default")
     args = parser.parse_args(arguments)
 

@@ -4,12 +4,12 @@ pbd-gym sweep PBDRope-v0 PBDCloth-v0 --algorithms ppo sac --seeds 0 1 2 --cores 
 pbd-gym sweep PBDClothFold-v0 --algorithms ppo imitation
 pbd-gym sweep PBDRope-v0 --export docs/results
 
-Every run is ``pbd-gym train`` or ``pbd-gym imitate`` in a process and a folder of its own. Finished runs are not
-repeated and interrupted ones gone on with, those of imitation from the start, so that an interrupted sweep continues
-where it stopped; a run whose files are broken is reported and repeated. Another sweep may fill the same folder, as long
-as both are not at the same run. ``results.csv`` has a row for each finished run. A finished run of other settings than
-those asked for is refused. Curves are the mean over seeds with the 95 % confidence interval of Student's t
-distribution, which takes three seeds to say much.
+Every run is ``pbd-gym train`` or ``pbd-gym imitate`` in its own process and folder. Finished runs are not repeated and
+interrupted ones are continued, those of imitation from the start, so that an interrupted sweep continues where it
+stopped; a run whose files are broken is reported and repeated. Another sweep may fill the same folder, as long as both
+do not work on the same run. ``results.csv`` has a row for each finished run. A finished run with different settings is
+refused. Curves are the mean over seeds with the 95 % confidence interval of Student's t distribution, which needs at
+least three seeds to be meaningful.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ COLUMNS = (
     "env_id", "algorithm", "seed", "steps", "training_seconds", "cpu_seconds", "normalized_performance", "success_rate",
     "mean_return", "random_performance", "random_success", "random_return",
 )  # fmt: skip
-"""Of ``results.csv``."""
+"""Columns of ``results.csv``."""
 PATIENCE = 60.0
-"""Seconds that runs have to keep what they have come to, after Control-C."""
+"""Time that runs have to save their state after Control-C [s]."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Run:
 
     @property
     def method(self) -> str:
-        """What tables and curves call the algorithm."""
+        """Name of the algorithm in tables and curves."""
         return method(self.algorithm, self.library)
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Name of the run's folder."""
         return run_name(self.env_id, self.algorithm, self.library, self.seed)
 
     def row(self, out: Path) -> dict[str, Any] | None:
@@ -99,7 +99,7 @@ class Run:
         return {"env_id": self.env_id, "algorithm": self.method, "seed": self.seed, **found}
 
     def finished(self, out: Path) -> dict[str, Any] | None:
-        """Return the results of the run, or None if it is not finished or broken; the latter is printed."""
+        """Return the results of the run, or None if it is unfinished or broken; the latter is printed."""
         try:
             return self.row(out)
         except ValueError as error:
@@ -117,7 +117,7 @@ class Run:
 
 
 def words_of(run: Run, args: SweepArgs) -> list[str]:
-    """Return the command of ``pbd-gym``, and those of its arguments that say what is trained."""
+    """Return the ``pbd-gym`` command of the run, and those of its arguments that define the training."""
     seed = ["--seed", str(run.seed)]
     if run.algorithm == IMITATION:
         return ["imitate", run.env_id, *seed, *args.imitate]
@@ -126,7 +126,7 @@ def words_of(run: Run, args: SweepArgs) -> list[str]:
 
 
 def asked_of(run: Run, args: SweepArgs) -> dict[str, Any]:
-    """Return the settings that a run is asked to have, as its ``run.json`` would.
+    """Return the settings requested of a run, as its ``run.json`` would have them.
 
     Raises:
         ValueError: for arguments that the algorithm does not have.
@@ -142,10 +142,10 @@ def asked_of(run: Run, args: SweepArgs) -> dict[str, Any]:
 
 
 def check_settings(run: Run, args: SweepArgs) -> None:
-    """Refuse a finished run of other settings than those asked for: it would stand in the table as one of them.
+    """Refuse a finished run with different settings, since it would appear in the table as a run of these.
 
     Raises:
-        ValueError: for one; the message names what differs.
+        ValueError: for such a run; the message names the differences.
     """
     file = args.out / run.name / NAME
     about, wanted = read_json(file, KIND), asked_of(run, args)
@@ -153,22 +153,22 @@ def check_settings(run: Run, args: SweepArgs) -> None:
     if run.algorithm != IMITATION:
         before["eval_episodes"] = about["results"]["trained"].get("episodes")
         before |= {name: about[name] for name in ("env_kwargs",) if name in about}
-    # Settings that another version had, or has not yet, tell nothing.
+    # Settings that only another version has mean nothing.
     changed = [name for name in wanted if name in before and before[name] != wanted[name]]
     if changed:
         raise ValueError(
-            f"{file.parent} is a finished run of other settings ({', '.join(changed)}): give the same "
+            f"{file.parent} is a finished run with different settings ({', '.join(changed)}): give the same "
             f"--{words_of(run, args)[0]}, take another --out, or remove the folder for it to be trained again"
         )
 
 
 def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
-    """Train the runs that are not finished, some at a time. Returns those that failed; their logs say why.
+    """Train the unfinished runs, several at a time. Returns those that failed; their logs say why.
 
     Raises:
         ValueError: as :func:`check_settings` and for arguments that an algorithm does not have, before anything is
-            trained; and where another sweep has finished a run of other settings meanwhile.
-        KeyboardInterrupt: after the runs have kept what they had come to.
+            trained; and if another sweep has meanwhile finished a run with different settings. KeyboardInterrupt: after
+            the runs have saved their state.
     """
     waiting = [run for run in runs if run.finished(args.out) is None]
     for run in runs:
@@ -185,7 +185,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
         while waiting or going:
             while waiting and len(going) < at_once:
                 run = waiting.pop(0)
-                if run.finished(args.out):  # by another sweep into this folder, which may be done with it by now
+                if run.finished(args.out):  # by another sweep into this folder, which may have finished it by now
                     check_settings(run, args)
                     print(f"{run.name}: finished meanwhile", flush=True)
                     continue
@@ -217,8 +217,8 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
 
 
 def _let_save(processes: Iterable[subprocess.Popen[bytes]]) -> None:
-    """Wait until runs that were interrupted have kept what they came to, :data:`PATIENCE` at most."""
-    print("waiting for the runs to keep what they have come to ...", flush=True)
+    """Wait until interrupted runs have saved their state, :data:`PATIENCE` at most."""
+    print("waiting for the runs to save their state ...", flush=True)
     end = time.monotonic() + PATIENCE
     for process in processes:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -226,10 +226,10 @@ def _let_save(processes: Iterable[subprocess.Popen[bytes]]) -> None:
 
 
 def write_results(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write one row per run, in the place of older rows of the same runs; those of other runs stay.
+    """Write one row per run, replacing older rows of the same runs; those of other runs stay.
 
     Raises:
-        ValueError: if the file is another table.
+        ValueError: if the file is a different table.
     """
     kept: dict[tuple[str, str, str], dict[str, Any]]
     kept = {(row["env_id"], row["algorithm"], row["seed"]): dict(row) for row in read_rows(path, COLUMNS)}
@@ -239,12 +239,12 @@ def write_results(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def imports() -> list[str]:
-    """Return the arguments of ``pbd-gym`` with which another process knows the ids that this one knows."""
+    """Return the arguments of ``pbd-gym`` that make this process's ids known to another process."""
     return [word for module in imported for word in ("--import", module)]
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """Lay runs out as a Markdown table, one row per id and algorithm: mean and standard deviation over seeds."""
+    """Format runs as a Markdown table, one row per id and algorithm: mean and standard deviation over seeds."""
     lines = [
         "| id | algorithm | seeds | steps | training | success | normalised performance | random |",
         "|" + "---|" * 8,
@@ -263,9 +263,9 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 
 def curves_in(folder: Path, env_id: str) -> dict[str, list[dict[str, np.ndarray]]]:
-    """Return the learning curves of an id that a folder has, of this sweep and of others, by algorithm.
+    """Return the learning curves of an id in a folder, of this sweep and of others, by algorithm.
 
-    They are files of their own, as :func:`export` writes them, and those of finished runs in folders of theirs.
+    They are separate files, as written by :func:`export`, and those of finished runs in their own folders.
 
     Raises:
         ValueError: if a file is not a curve; the message names it.
@@ -290,13 +290,12 @@ def curves_in(folder: Path, env_id: str) -> dict[str, list[dict[str, np.ndarray]
 
 
 def report(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Write the results of finished runs into a folder: ``results.csv``, and a PNG for each id.
+    """Write the results of finished runs to a folder: ``results.csv``, and a PNG for each id.
 
-    The pictures show every curve that is in the folder, those of other sweeps too.
+    The pictures show every curve in the folder, including those of other sweeps.
 
     Args:
-        rows: their results.
-        folder: where to.
+        rows: results of the runs. folder: target folder.
     """
     write_results(folder / "results.csv", rows)
     for env_id in dict.fromkeys(row["env_id"] for row in rows):
@@ -307,14 +306,12 @@ def report(rows: list[dict[str, Any]], folder: Path) -> None:
 
 
 def export(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:
-    """Copy the learning curves of finished runs into a folder, and write their results there.
+    """Copy the learning curves of finished runs to a folder, and write their results there.
 
     An imitation has no curve.
 
     Args:
-        rows: their results.
-        out: folder of the runs.
-        folder: where to.
+        rows: results of the runs. out: folder of the runs. folder: target folder.
     """
     for row in rows:
         name = Run(row["env_id"], row["algorithm"], row["seed"]).name
@@ -328,7 +325,7 @@ def main(args: SweepArgs) -> list[dict[str, Any]]:
 
     Raises:
         ValueError: for an unknown id, no ids, algorithms, libraries or seeds, numbers that are not above zero, a
-            results.csv that is another table, a file in the place of a curve that is none, or as :func:`run_all`.
+        results.csv that is a different table, a file in place of a curve that is not one, or as :func:`run_all`.
         SystemExit: if a run failed, after all others.
     """
     for env_id in args.env_ids:
@@ -338,10 +335,10 @@ def main(args: SweepArgs) -> list[dict[str, Any]]:
     for name in ("algorithms", "libraries", "seeds"):
         if not getattr(args, name):
             raise ValueError(f"a sweep needs {name}: {option(name)} names none")
-    for folder in (args.out, args.export):  # a table that rows cannot be added to is found before hours of training
+    for folder in (args.out, args.export):  # report a table to which rows cannot be added before hours of training
         if folder is not None:
             read_rows(folder / "results.csv", COLUMNS)
-            for env_id in args.env_ids:  # and so is a curve that cannot be drawn
+            for env_id in args.env_ids:  # and likewise a curve that cannot be drawn
                 curves_in(folder, env_id)
     product = itertools.product(args.env_ids, args.algorithms, args.libraries, args.seeds)
     # Only PPO has two libraries.

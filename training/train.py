@@ -7,8 +7,8 @@ pbd-gym train PBDRope-v0 --algorithm sac-her
 pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 torchrun --nproc_per_node=2 -m pbd_gym train PBDRope-v0
 
-PPO on vectors is in torch alone (pbd_gym/training/learners/torch_ppo.py), all else is Stable-Baselines3's. Control-C
-or SIGTERM keeps the agent; the same command with --resume goes on.
+PPO on vectors is in torch alone (pbd_gym/training/learners/torch_ppo.py); everything else uses Stable-Baselines3.
+Control-C or SIGTERM saves the agent; the same command with --resume continues.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     The agent is ``model.npz``, or ``model.zip`` of Stable-Baselines3.
 
     Returns:
-        The final evaluation of the trained and of a random policy; nothing in processes that only help.
+        The final evaluation of the trained and of a random policy; nothing in helper processes.
     """
     torch.set_num_threads(whole(option("torch_threads"), args.torch_threads, 1))
     find(args.env_id)  # before there is a folder for it
@@ -61,18 +61,18 @@ def main(args: TrainArgs) -> dict[str, Summary]:
 
 
 def _check(args: TrainArgs, ranks: Ranks) -> None:
-    """Refuse what would be noticed only after hours of training, or never.
+    """Refuse errors that would be noticed only after hours of training, or never.
 
     Raises:
-        ValueError: for a share that is none, a count of nothing, numbers or a library of another algorithm, arguments
-            of the environment that are not the user's to choose, a seed with which episodes kept for evaluation would
-            be trained on, or a folder with an interrupted run that is not to be gone on with.
+        ValueError: for an invalid share, a count of zero, numbers or a library of another algorithm, environment
+        arguments that are not the user's to choose, a seed whose episodes are reserved for evaluation, or a folder with
+        an interrupted run without --resume.
     """
     steps = None if args.resume else interruption.interrupted(args.folder)
     if steps is not None:
         raise ValueError(
-            f"the run in {args.folder} was interrupted after {steps:,} steps: go on with --resume, take another --out, "
-            "or remove the folder"
+            f"the run in {args.folder} was interrupted after {steps:,} steps: continue with --resume, take "
+            "another --out, or remove the folder"
         )
     if args.library == "torch" and args.algorithm != "ppo":
         raise ValueError(f"--library torch is for PPO: {args.algorithm} is Stable-Baselines3's, --library sb3")
@@ -90,14 +90,11 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
 def _learner(
     args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: torch.device, log: Path
 ) -> TorchLearner | SB3Learner:
-    """Return what trains.
+    """Return the learner.
 
     Args:
-        args: what is asked for.
-        space: of observations.
-        ranks: the processes that train together.
-        device: where the learner in torch is.
-        log: folder for TensorBoard.
+        args: arguments of the command. space: observation space. ranks: processes that train together. device: device
+        of the learner in torch. log: folder for TensorBoard.
 
     Raises:
         ValueError: for several processes or a GPU, if Stable-Baselines3 trains.
@@ -114,7 +111,7 @@ def _learner(
 
 
 def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Summary]:
-    """Do what :func:`main` says, in the process that evaluates and writes."""
+    """Implementation of :func:`main` in the process that evaluates and writes."""
     settings, env_kwargs, _ = args.everything()
     out = args.folder
     out.mkdir(parents=True, exist_ok=True)
@@ -141,7 +138,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     }
     if args.resume:
         if ranks.count > 1:
-            raise ValueError("a run of several processes cannot be gone on with: only the agent is kept")
+            raise ValueError("a run of several processes cannot be resumed: only the agent is saved")
         monitor.points = interruption.take_up(out, learner, run)
     else:
         write_run(out, run)
@@ -162,7 +159,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     plot(out / "curve.png", monitor.points, title, args.algorithm.upper(), baseline.success_rate)
     run["results"] = {name: dataclasses.asdict(row) for name, row in rows.items()}
     run["training_seconds"], run["wall_seconds"] = last.seconds, time.perf_counter() - started
-    run["cpu_seconds"] = time.process_time()  # of the whole process, all threads: what counts on a busy machine
+    run["cpu_seconds"] = time.process_time()  # of the whole process, all threads: the relevant time on a busy machine
     write_run(out, run)
     print(f"\n{last.steps:,} steps in {last.seconds:.0f} s of training\n\n{table(rows)}\n\n{out / 'curve.png'}")
     if args.gif:

@@ -1,4 +1,4 @@
-"""A cloth on the ground: where it is, how scripts handle copies of it, and how it may start."""
+"""A cloth on the ground: its place, copies for scripts to handle, and its start states."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ClothBody:
 
     Args:
         config: the task's numbers.
-        scene: what it lies in.
+        scene: scene of the cloth.
         indices: its particles, in the shape in which :meth:`shape` gives their positions.
-        radius: of the particles, half the thickness of the cloth [m].
+        radius: radius of the particles, half the thickness of the cloth [m].
     """
 
     def __init__(self, config: Any, scene: Scene, indices: np.ndarray, radius: float) -> None:
@@ -27,26 +27,26 @@ class ClothBody:
 
     @property
     def flat(self) -> np.ndarray:
-        """Where the particles of the flat cloth are [m], shape ``(*indices, 3)``."""
+        """Particle positions of the flat cloth [m], shape ``(*indices, 3)``."""
         return self.scene.positions[self.indices]
 
     def shape(self, world: World, env: int) -> np.ndarray:
-        """Return where the particles of an environment are [m], shape ``(*indices, 3)``."""
+        """Return the particle positions of an environment [m], shape ``(*indices, 3)``."""
         return world.state.get_positions(env)[self.indices]
 
     def handler(self, world: World, positions: np.ndarray) -> Handler:
-        """Return copies of the cloth to be handled by a script, with the grips of the task.
+        """Return copies of the cloth for a script to handle, with the grips of the task.
 
-        Their time steps are half as long as those of the task: fewer cloths are caught in themselves.
+        Their time steps are half as long as the task's, so that fewer cloths get caught in themselves.
         """
         config, device, substeps = self.config, str(world.model.device.alias), world.solver.substeps
         return Handler(self.scene, positions, substeps, 0.5 * config.ctrl_dt, 1.0, device, config.starts)
 
     def settled(self, handler: Handler) -> np.ndarray:
-        """Return the positions [m], shape (copies, n, 3), once all is at rest in time steps of the task.
+        """Return the positions [m], shape (copies, n, 3), after coming to rest in the task's time steps.
 
-        XPBD with one iteration is the softer the longer its steps are. What has come to rest in those of
-        :meth:`handler` would jump when an episode begins.
+        XPBD with one iteration is softer with longer steps. A cloth at rest in the steps of :meth:`handler` would jump
+        when an episode begins.
         """
         handler.step_time = self.config.ctrl_dt
         handler.rest(25)
@@ -55,12 +55,11 @@ class ClothBody:
     def calmest(
         self, handler: Handler, count: int, unfit: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> np.ndarray:
-        """Return those copies that have come to rest best [m], shape (count, n, 3): a few of a thin cloth tremble on.
+        """Return the copies with the least motion [m], shape (count, n, 3), since some of a thin cloth keep trembling.
 
         Args:
-            handler: of the copies, in any state.
-            count: how many to take.
-            unfit: from positions [m], shape (copies, n, 3), to which copies come last, bool, shape (copies,).
+            handler: handler of the copies, in any state. count: number of copies to take. unfit: function of positions
+            [m], shape (copies, n, 3), that marks copies to take last, bool, shape (copies,).
         """
         before = self.settled(handler)
         handler.rest(8)
@@ -71,11 +70,11 @@ class ClothBody:
         return x[np.sort(np.argsort(moved, kind="stable")[:count])]
 
     def turned(self, rng: np.random.Generator, largest: float = 0.25 * np.pi, shift: float = 0.0) -> np.ndarray:
-        """Return flat cloths turned about the vertical and shifted along x and z [m], shape (starts, n, 3).
+        """Return flat cloths rotated about the vertical and shifted along x and z [m], shape (starts, n, 3).
 
         Args:
             rng: random numbers.
-            largest: largest angle, either way [rad].
+            largest: largest angle in either direction [rad].
             shift: standard deviation along each axis [m].
         """
         angle = rng.uniform(-largest, largest, self.config.starts)[:, None]
@@ -89,13 +88,13 @@ class ClothBody:
 
 
 def add_contacts(scene: Scene, cloth: Cloth | Garment, config: Any, panels: bool = False) -> None:
-    """Let a cloth collide with itself: as a surface if the task says how thick it is, else as balls.
+    """Make a cloth collide with itself: as a surface if the task gives a thickness, otherwise as balls.
 
     Args:
-        scene: what it lies in.
+        scene: scene of the cloth.
         cloth: its particles and triangles.
         config: the task's numbers: ``thickness``, ``radius`` and ``friction``.
-        panels: whether it has two panels that lie back to back.
+        panels: whether it has two panels back to back.
 
     Raises:
         ValueError: for a thickness that is more than the width of the cloth or its gaps allow.
@@ -107,12 +106,12 @@ def add_contacts(scene: Scene, cloth: Cloth | Garment, config: Any, panels: bool
 
 
 def fitted(shape: np.ndarray, x: np.ndarray, carried: np.ndarray | None = None) -> np.ndarray:
-    """Return a shape moved and turned about the vertical to where it lies nearest to another.
+    """Return a shape moved and rotated about the vertical to where it fits another best.
 
     Args:
         shape: points of the shape [m], shape (..., 3).
-        x: where each of them should be, likewise.
-        carried: points that are moved and turned with them and returned in their stead, shape (..., 3).
+        x: target of each of them, shape (..., 3). carried: points that are moved and rotated with them and returned
+        instead, shape (..., 3).
     """
     middles = [array.reshape(-1, 3).mean(axis=0) for array in (shape, x)]
     p, q = shape - middles[0], x - middles[1]

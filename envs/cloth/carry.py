@@ -21,7 +21,7 @@ from pbd_gym.scene.scene import Scene
 
 @dataclass(frozen=True)
 class ClothConfig(ReachingConfig):
-    """Numbers of PBDCloth-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDCloth-v0; each can be passed to ``gym.make``."""
 
     rows: int = 16
     """Particles along the height."""
@@ -32,19 +32,19 @@ class ClothConfig(ReachingConfig):
     density: float = 0.2
     """Mass per area [kg/m^2]."""
     stretch_compliance: float = 1e-5
-    """Of constraints along the threads [m/N]."""
+    """Compliance of constraints along the threads [m/N]."""
     shear_compliance: float = 1e-3
-    """Of diagonal constraints [m/N]."""
+    """Compliance of diagonal constraints [m/N]."""
     bend_compliance: float = 0.3
-    """Of constraints that skip a particle [m/N]."""
+    """Compliance of constraints that skip a particle [m/N]."""
     self_collision: bool = False
-    """Whether the cloth collides with itself; hanging from both hands it hardly ever meets itself."""
+    """Whether the cloth collides with itself; hanging from both hands it hardly ever does."""
     height: float = 1.6
-    """Of the upper edge at the start [m]."""
+    """Height of the upper edge at the start [m]."""
     goal_shift: tuple[float, float, float] = (0.4, 0.2, 0.4)
-    """Largest shift of the goals from where the corners hang at the start, along x, y and z [m]."""
+    """Largest shift of the goals from the initial corners, along x, y and z [m]."""
     goal_turn: float = 0.8
-    """Largest turn of the pair of goals about the vertical [rad]."""
+    """Largest rotation of the pair of goals about the vertical [rad]."""
 
     @property
     def length(self) -> float:
@@ -59,11 +59,11 @@ class ClothConfig(ReachingConfig):
 
 
 class ClothCarry(Task):
-    """A cloth that hangs from two corners; the others are to come to rest at two goals.
+    """A cloth that hangs from two corners; the others must come to rest at two goals.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: ClothConfig, modes: Modes) -> None:
@@ -110,15 +110,15 @@ class ClothVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A square cloth hangs at rest from its two upper corners, which the agent holds. Two goal points are sampled at reset
-    where the two lower corners would hang had the cloth been carried by some shift and turned about the vertical. The
-    agent moves its hands; the cloth swings behind them, so its motion has to be planned for and damped. The cloth is a
-    grid of particles with distance constraints along its threads (stretch), along its diagonals (shear) and over two
-    cells (bending), solved by XPBD in 20 substeps of 1/600 s per action.
+    A square cloth hangs at rest from its two upper corners, which the agent holds. Two goal points are sampled at
+    reset, where the two lower corners would hang after the cloth was carried by some shift and rotated about the
+    vertical. The agent moves its hands; the cloth swings behind them, so its motion must be anticipated and damped. The
+    cloth is a grid of particles with distance constraints along its threads (stretch), along its diagonals (shear) and
+    over two cells (bending), solved by XPBD in 20 substeps of 1/600 s per action.
 
     ## Action Space
 
-    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the upper corners all along.
+    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the upper corners throughout.
 
     | Num | Action                                    | Min | Max | Unit per 1 |
     |-----|-------------------------------------------|-----|-----|------------|
@@ -163,8 +163,8 @@ class ClothVectorEnv(TaskVectorEnv):
     `obs_mode="goal"`, whose reward depends on the goals only.
 
     `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
-    and `is_success` (all goal particles within `r` for the last ten steps). The point is to hold the cloth there, so
-    that nothing has to be let go.
+    and `is_success` (all goal particles within `r` for the last ten steps). The task is to hold the cloth there, so
+    nothing has to be released.
 
     ## Starting State
 

@@ -20,22 +20,22 @@ from pbd_gym.envs.core.task import World
 
 @dataclass(frozen=True)
 class ClothDropConfig(HangingTowelConfig):
-    """Numbers of PBDClothDrop-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDClothDrop-v0; each can be passed to ``gym.make``."""
 
     ctrl_dt: float = 0.16
     """Time between actions [s]."""
     max_step: float = 0.16
-    """Largest move of a picker along an axis per action [m]."""
+    """Largest move of a hand along an axis per action [m]."""
     lowest: float = 0.0
-    """Height below which the pickers cannot go [m]. SoftGym has 0.5."""
+    """Height below which the hands cannot go [m]. SoftGym has 0.5."""
 
 
 class ClothDrop(TowelTask):
-    """A towel that hangs from two hands, which are to lay it flat in its place.
+    """A towel that hangs from two hands, which must lay it flat in its place.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: ClothDropConfig, modes: Modes) -> None:
@@ -53,7 +53,7 @@ class ClothDrop(TowelTask):
         )
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they lay the towel down, its last row first, or swing it if they stay above."""
+        """Return the hands' path: they lay the towel down, its last row first, or swing it if they stay above."""
         if world.buffers.peek("elapsed")[env] == 0:
             goals = self.goals(world, env)
             lowest = within_box(world, env, goals[0, [0, -1]])
@@ -69,20 +69,19 @@ class ClothDropVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the pickers
-    hold, and is to be laid flat in its place on the ground. An action takes 0.16 s, twice as long as in the other
-    tasks.
+    SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the hands hold, and
+    must be laid flat in its place on the ground. An action takes 0.16 s, twice as long as in the other tasks.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
-    displacement is 0.16 m. A picker holds on while its fourth number is above 0. SoftGym keeps its pickers at least 0.5
-    m above the ground, so that towels have to be dropped: `lowest=0.5`.
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.16 m. A hand holds on while its fourth number is above 0. SoftGym keeps its hands at least 0.5 m
+    above the ground, so that towels have to be dropped: `lowest=0.5`.
 
     ## Observation Space
 
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
-    modes `"particles"` and `"goal"` there are as well.
+    modes `"particles"` and `"goal"` are also available.
 
     ## Rewards
 
@@ -90,13 +89,13 @@ class ClothDropVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
-    and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been let go and is
+    and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been released and is
     at rest.
 
     ## Starting State
 
     One of 64 towels that hang at rest. The upper edge is 0.5 to 0.6 m above the ground, and at most 0.1 m from the
-    middle of the place where the towel is to lie.
+    middle of the place where the towel must lie.
 
     ## Episode End
 

@@ -25,7 +25,7 @@ from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import Task, World, worked_out_once
 
 GRID = 64
-"""Cells along each side of the square that covered area is counted in; a multiple of 32."""
+"""Number of cells along each side of the square in which covered area is counted; a multiple of 32."""
 DISC = 0.75
 """Radius of the disc that a particle covers, in distances between particles: a flat towel then has no gaps."""
 
@@ -48,13 +48,13 @@ class CoveredArea:
 
     @worked_out_once
     def words(self, world: World) -> Any:
-        """Return an array for the bits of the cells of each environment."""
+        """Return an array for the bits of each environment's cells."""
         return wp.zeros((world.num_envs, GRID * GRID // 32), dtype=wp.uint32, device=world.model.device)
 
     def prepare(self, world: World, out: Any) -> Any:
-        """Return the launch that measures it."""
+        """Return the launch that measures the area."""
         config = self.towel.config
-        # Wherever the middle of its particles is, all of a towel is in the grid: most of it at least.
+        # Wherever the middle of its particles is, all or at least most of a towel is in the grid.
         particles, cell = device_indices(world, self.towel.indices), 1.13 * math.hypot(*config.size) / GRID
         return prepare(
             world, covered_area, particles, DISC * config.spacing, cell, GRID, world.buffers["parameters"],
@@ -63,7 +63,7 @@ class CoveredArea:
 
 
 def anywhere(flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
-    """Return where to lay a towel so that its first row need not turn on the way; see :data:`LayingSpot`."""
+    """Return a place to lay a towel at which its first row need not turn on the way; see :data:`LayingSpot`."""
     along = (hands[1] - hands[0]) * [1.0, 0.0, 1.0]
     along /= max(float(np.linalg.norm(along)), 1e-9)
     across = np.array([-along[2], 0.0, along[0]])
@@ -78,11 +78,11 @@ def anywhere(flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
 
 
 class ClothFlatten(Task):
-    """A towel in a heap, which is to be spread out.
+    """A towel in a heap, to be spread out.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: ClothTaskConfig, modes: Modes) -> None:
@@ -104,7 +104,7 @@ class ClothFlatten(Task):
         )
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they spread the towel, and tighten it in the end."""
+        """Return the hands' path: they spread the towel, and tighten it at the end."""
         if world.buffers.peek("normalized_performance")[env] > 0.97:
             return
         towel = self.towel
@@ -135,35 +135,35 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and two pickers have to spread
-    it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
+    SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and two hands must spread it
+    until it covers as much ground as possible. The towel is a grid of particles with stretch, shear and bending
     constraints, solved by XPBD in as many substeps for each action of 0.08 s as its resolution needs: 32 for 32 x 32.
     It rubs against the ground and against itself.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`: for each of the two pickers
+    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`: for each of the two hands
 
-    | Num | Action                                                          | Min | Max | Unit per 1 |
-    |-----|-----------------------------------------------------------------|-----|-----|------------|
-    | 0-2 | displacement of the picker, x, y, z                             | -1  | 1   | 0.08 m     |
-    | 3   | above 0 it holds, or grasps the nearest free particle in reach  | -1  | 1   | -          |
+    | Num | Action                                                         | Min | Max | Unit per 1 |
+    |-----|----------------------------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the hand, x, y, z                              | -1  | 1   | 0.08 m     |
+    | 3   | above 0 it holds, or grasps the nearest free particle in reach | -1  | 1   | -          |
 
-    A picker that closes grasps from where it is before it moves, within 0.06 m; one that opens lets go first. It cannot
-    leave a box about the towel, and is no obstacle to it. With `action_mode="pick_place"` (the default of
+    A hand that closes grasps before it moves, within 0.06 m; one that opens releases first. It cannot leave a box
+    around the towel, and is no obstacle to it. With `action_mode="pick_place"` (the default of
     `PBDClothFlattenPickPlace-v0`) the first three numbers are a place in that box, from -1 at its lower to 1 at its
-    upper side, where the picker goes in a straight line during the action, which is 17 control steps of 0.08 s.
+    upper side, where the hand goes in a straight line during the action, which is 17 control steps of 0.08 s.
 
     ## Observation Space
 
     `Box(-100, 100, (62,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
-    the middles of its sides, its centre), and the pickers.
+    the middles of its sides, its centre), and the hands.
 
     | Num   | Observation                          | Min  | Max | Unit |
     |-------|--------------------------------------|------|-----|------|
     | 0-26  | positions of the points              | -100 | 100 | m    |
     | 27-53 | velocities of the points             | -100 | 100 | m/s  |
-    | 54-59 | positions of the pickers             | -100 | 100 | m    |
+    | 54-59 | positions of the hands               | -100 | 100 | m    |
     | 60-61 | whether they hold a particle, 0 or 1 | 0    | 1   | -    |
 
     `obs_mode="particles"` has all particles in place of the points.
@@ -174,12 +174,12 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Each particle covers a disc; the area of all discs is counted in cells of 1 cm. SoftGym's cells stretch with the
-    bounding box of the towel, so that their size depends on how it lies; this is not copied. `reward_mode` may also be
-    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (what the performance has gained in this step) or
+    bounding box of the towel, so their size depends on how it lies; this is not copied. `reward_mode` may also be
+    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (the gain of performance in this step) or
     `"normalized"`.
 
     `info` has `performance` (the covered area A), `normalized_performance` = (A - A0) / (A_flat - A0) with A0 at the
-    start, and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` (no picker
+    start, and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` (no hand
     holds anything) and `at_rest` (the particles have moved by no more than `rest_speed`, 0.01 m/s, on average for
     `rest_time`, 0.2 s), each of which `info` has as well.
 

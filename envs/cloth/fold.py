@@ -23,17 +23,17 @@ from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import World
 
 FIXATION = 1.2
-"""Weight of the lower half's distance from its targets, beside that of the halves from one another."""
+"""Weight of the lower half's distance from its targets, relative to the distance between the halves."""
 
 
 @dataclass(frozen=True)
 class ClothFoldConfig(ClothTaskConfig):
-    """Numbers of PBDClothFold-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDClothFold-v0; each can be passed to ``gym.make``."""
 
     start_turn: float = 0.25 * np.pi
-    """Largest angle about the vertical of the towel at the start, either way [rad]."""
+    """Largest initial angle of the towel about the vertical, in either direction [rad]."""
     start_shift: float = 0.0
-    """Standard deviation of where it lies at the start, along x and along z [m]."""
+    """Standard deviation of its initial place, along x and along z [m]."""
 
 
 def halves(towel: Towel) -> tuple[np.ndarray, np.ndarray]:
@@ -43,13 +43,13 @@ def halves(towel: Towel) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Fold(GoalShape):
-    """The shape of a towel of which one half lies on the other, and what measures how far it is from that.
+    """The shape of a towel folded in half, and measures of the distance from it.
 
     Args:
         towel: the towel.
-        upper: particles that are folded over, shape (pairs,), int.
-        lower: the particle that each of them is to lie on, shape (pairs,), int.
-        in_place: whether the lower half is to lie where it does in the scene, rather than where it is at the start.
+        upper: particles that are folded over, shape (pairs,), int. lower: the particle on which each of them must lie,
+        shape (pairs,), int. in_place: whether the lower half must lie at its place in the scene, rather than at its
+        start.
     """
 
     def __init__(self, towel: Towel, upper: np.ndarray, lower: np.ndarray, in_place: bool = False) -> None:
@@ -57,7 +57,7 @@ class Fold(GoalShape):
         self.towel, self.upper, self.lower, self.in_place = towel, upper, lower, in_place
         self.measures = [Measure("gap", -1.0, self.gap), Measure("fixation", -FIXATION, self.mean_distance)]
         self.best = -2.0 * towel.radius
-        """The best performance, which is not 0: two layers are one thickness apart."""
+        """Best performance, which is not 0: two layers are one thickness apart."""
 
     def folded(self, world: World) -> np.ndarray:
         """Return the folded towel for each start state [m], shape (1 or starts, n, 3)."""
@@ -74,11 +74,11 @@ class Fold(GoalShape):
 
 
 class ClothFold(TowelTask):
-    """A flat towel, one half of which is to be folded over the other.
+    """A flat towel, one half of which must be folded over the other.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: ClothFoldConfig, modes: Modes) -> None:
@@ -95,17 +95,17 @@ class ClothFold(TowelTask):
         )
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return flat towels, turned and shifted a little [m], shape (starts, n, 3)."""
+        """Return flat towels, slightly rotated and shifted [m], shape (starts, n, 3)."""
         return self.towel.turned(rng, self.config.start_turn, self.config.start_shift)
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the first row over."""
+        """Return the hands' path: they carry the first row over."""
         if world.buffers.peek("elapsed")[env] == 0:
             x, goals, short = self.towel.shape(world, env), self.goals(world, env), self.towel.short(world)
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, short=short)
 
     def transfer(self, world: World, env: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which corner to carry where: the one that is farthest from its goal."""
+        """Return a corner to carry and its target: the corner farthest from its goal."""
         corners = np.ix_([0, -1], [0, -1])
         x, goals = self.towel.shape(world, env)[corners], self.goals(world, env)[corners]
         return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.1 * self.config.mean_side)
@@ -116,12 +116,12 @@ class ClothFoldVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A towel lies flat. One half of it is to be folded
-    over the other, which has to stay where it is.
+    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A towel lies flat. One half of it must be folded over the
+    other, which must stay in place.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
     displacement is 0.08 m.
 
     ## Observation Space
@@ -129,13 +129,13 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
     the middles of its sides, its centre).
 
-    | Num   | Observation                                | Min  | Max | Unit |
-    |-------|--------------------------------------------|------|-----|------|
-    | 0-26  | positions of the points                    | -100 | 100 | m    |
-    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
-    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
-    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
-    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
+    | Num   | Observation                            | Min  | Max | Unit |
+    |-------|----------------------------------------|------|-----|------|
+    | 0-26  | positions of the points                | -100 | 100 | m    |
+    | 27-53 | velocities of the points               | -100 | 100 | m/s  |
+    | 54-80 | offsets from the points to their goals | -100 | 100 | m    |
+    | 81-86 | positions of the hands                 | -100 | 100 | m    |
+    | 87-88 | whether they hold a particle, 0 or 1   | 0    | 1   | -    |
 
     `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"`, for hindsight experience replay,
     is a dict of `observation` (62 numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each).
@@ -144,22 +144,22 @@ class ClothFoldVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    - `gap`: minus the mean distance of each particle of the upper half from the one it is to lie on [m]
+    - `gap`: minus the mean distance of each particle of the upper half from the one on which it must lie [m]
     - `fixation`: -1.2 times the mean distance of the particles of the lower half from their targets [m]
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
-    `reward_mode` may also be `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (what the performance has
-    gained in this step) or `"normalized"`.
+    `reward_mode` may also be `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (the gain of performance in
+    this step) or `"normalized"`.
 
     `info` has `performance` p, which is `gap` + `fixation`; `normalized_performance` = (p - p0) / (p1 - p0), with p0 at
     the start; and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` and
-    `at_rest`, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`. With `obs_mode="goal"`, `at_goal` is what the sparse
-    reward asks for, and success takes the other two as well. SoftGym divides by -p0. Here p1 is what two layers on top
-    of one another leave: minus the thickness of the towel, which is next to nothing at SoftGym's resolution.
+    `at_rest`, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`. With `obs_mode="goal"`, `at_goal` is the condition of
+    the sparse reward, and success requires the other two as well. SoftGym divides by -p0. Here p1 is the best value for
+    two layers on top of each other: minus the thickness of the towel, which is next to nothing at SoftGym's resolution.
 
     ## Starting State
 
-    One of 64 flat towels, turned about the vertical by up to 45 degrees. The pickers are open, at the corners of the
+    One of 64 flat towels, rotated about the vertical by up to 45 degrees. The hands are open, at the corners of the
     half that is folded over.
 
     ## Episode End

@@ -1,4 +1,4 @@
-"""PBDClothFoldCrumpled-v0: fold a crumpled towel in half, where its goal is."""
+"""PBDClothFoldCrumpled-v0: fold a crumpled towel in half at its goal."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pbd_gym.envs.core.task import World
 
 
 class ClothFoldCrumpled(TowelTask):
-    """A towel in a heap, which is to be folded in half in its place.
+    """A towel in a heap, to be folded in half in its place.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: ClothTaskConfig, modes: Modes) -> None:
@@ -43,7 +43,7 @@ class ClothFoldCrumpled(TowelTask):
         )
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they spread the towel, tighten it if need be, and carry the first row over."""
+        """Return the hands' path: they spread the towel, tighten it if necessary, and carry the first row over."""
         towel = self.towel
         x, goals, flat = towel.shape(world, env), self.goals(world, env), grown(world, towel.flat, env)
         away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(world, env)
@@ -54,10 +54,10 @@ class ClothFoldCrumpled(TowelTask):
         if not low and towel.corners_held(world, env) != [None, None]:
             yield from self.spreading.plan(world, env)
         elif unfolded and lies_flat and not in_place and left > 30:
-            # What is off before the fold counts for both halves after it.
+            # An error before the fold counts for both halves after it.
             yield from tighten(world, towel, env, x, flat, 0.4 * towel.slack)
         elif lies_flat or (mean < 0.15 and left < 30):
-            short = 0.0 if towel.config.thickness > 0.0 else towel.short(world)  # what was crumpled has room enough
+            short = 0.0 if towel.config.thickness > 0.0 else towel.short(world)  # a crumpled towel has enough room
             speed = 0.7 if left > 26 else 1.0
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=short, speed=speed)
         elif unfolded:
@@ -70,32 +70,32 @@ class ClothFoldCrumpled(TowelTask):
 
 
 class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
-    """Fold a crumpled towel in half, where its goal is.
+    """Fold a crumpled towel in half at its goal.
 
     ## Description
 
-    SoftGym's ClothFoldCrumpled (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and is to be folded in half
-    in its place. SoftGym's fixation term averages over the wrong axis and disagrees with the performance it
-    reports; here both are those of PBDClothFold-v0, with the targets of a flat towel.
+    SoftGym's ClothFoldCrumpled (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and must be folded in half
+    in its place. SoftGym's fixation term averages over the wrong axis and disagrees with the performance it reports;
+    here both are those of PBDClothFold-v0, with the targets of a flat towel.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
     displacement is 0.08 m.
 
     ## Observation Space
 
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
-    modes `"particles"` and `"goal"` there are as well.
+    modes `"particles"` and `"goal"` are also available.
 
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel has to be let go and at rest.
+    success, for which the towel must be released and at rest.
 
     ## Starting State
 
-    One of the 64 heaps of PBDClothFlatten-v0. The pickers are open, at two corners of the towel.
+    One of the 64 heaps of PBDClothFlatten-v0. The hands are open, at two corners of the towel.
 
     ## Episode End
 

@@ -19,18 +19,18 @@ from pbd_gym.envs.core.task import World
 
 
 def triangles(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the particles of a square before the diagonal, and their mirror images behind it, shape (pairs,) each."""
+    """Return the particles of a square on one side of the diagonal, and their mirror images, shape (pairs,) each."""
     rows, columns = np.indices(grid.shape)
     corner = rows + columns < len(grid) - 1  # the first corner is folded over onto the last
     return grid[corner], grid[::-1, ::-1].T[corner]
 
 
 class ClothFoldDiagonal(TowelTask):
-    """A flat towel, one triangle of which is to be folded over the other.
+    """A flat towel, one triangle of which must be folded over the other.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
 
     Raises:
         ValueError: for a towel that is not square.
@@ -50,11 +50,11 @@ class ClothFoldDiagonal(TowelTask):
         )
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return flat towels, turned a little [m], shape (starts, n, 3)."""
+        """Return slightly rotated flat towels [m], shape (starts, n, 3)."""
         return self.towel.turned(rng)
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: the first one carries the first corner over."""
+        """Return the hands' path: the first one carries the first corner over."""
         if world.buffers.peek("elapsed")[env] == 0:
             x, goals, first = self.towel.shape(world, env), self.goals(world, env), (True, False)
             short, radius = self.towel.short(world), self.towel.radius
@@ -66,27 +66,27 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A square towel lies flat. One of its corners is to be laid on the opposite one, so that the towel becomes a
-    triangle; the half that is not folded over has to stay where it is. The measures are those of PBDClothFold-v0.
+    A square towel lies flat. One of its corners must be laid on the opposite one, so that the towel becomes a triangle;
+    the other half must stay in place. The measures are those of PBDClothFold-v0.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
     displacement is 0.08 m.
 
     ## Observation Space
 
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
-    modes `"particles"` and `"goal"` there are as well.
+    modes `"particles"` and `"goal"` are also available.
 
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel has to be let go and at rest.
+    success, for which the towel must be released and at rest.
 
     ## Starting State
 
-    One of 64 flat towels, turned about the vertical by up to 45 degrees. The pickers are open, one at the corner that
+    One of 64 flat towels, rotated about the vertical by up to 45 degrees. The hands are open, one at the corner that
     is folded over and one at a corner beside it.
 
     ## Episode End

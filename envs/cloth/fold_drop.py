@@ -18,11 +18,11 @@ from pbd_gym.envs.core.task import World
 
 
 class ClothFoldDrop(TowelTask):
-    """A towel that hangs from two hands, which are to lay it down in its place, folded in half.
+    """A towel that hangs from two hands, which must lay it down in its place, folded in half.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: HangingTowelConfig, modes: Modes) -> None:
@@ -39,7 +39,7 @@ class ClothFoldDrop(TowelTask):
         )
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they lay the towel down, and the half that they hold over the other."""
+        """Return the hands' path: they lay the towel down, and the half that they hold over the other."""
         if world.buffers.peek("elapsed")[env] == 0:
             towel, goals, flat = self.towel, self.goals(world, env), grown(world, self.towel.flat, env)
             yield Waypoint(flat[-1, [0, -1]] + 1.02 * hanging_height(flat), (True, True), 0.4, wait=2)
@@ -53,30 +53,29 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFoldDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the
-    pickers hold. It is to be laid on the ground, folded in half: the lower half in its place and the upper half over
-    it. SoftGym takes the targets of the lower half from the hanging towel, in mid-air; here they are those of a towel
-    that lies flat.
+    SoftGym's ClothFoldDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the hands hold.
+    It must be laid on the ground, folded in half: the lower half in its place and the upper half over it. SoftGym takes
+    the targets of the lower half from the hanging towel, in mid-air; here they are those of a towel that lies flat.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
-    displacement is 0.08 m. A picker holds on while its fourth number is above 0.
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.08 m. A hand holds on while its fourth number is above 0.
 
     ## Observation Space
 
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
-    modes `"particles"` and `"goal"` there are as well.
+    modes `"particles"` and `"goal"` are also available.
 
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel has to be let go and at rest.
+    success, for which the towel must be released and at rest.
 
     ## Starting State
 
     One of 64 towels that hang at rest. The upper edge is 0.5 to 0.6 m above the ground, and at most 0.1 m from the
-    middle of the place where the towel is to lie.
+    middle of the place where the towel must lie.
 
     ## Episode End
 

@@ -39,7 +39,7 @@ def move_rod(
     # Out:
     poses: wp.array3d[float],
 ):
-    """Put the rod where it is in environments of other sizes; its thickness stays."""
+    """Move the rod to its place in environments of other sizes; its thickness stays."""
     env = wp.tid()
     if chosen[env] != 0:
         moved = scaled(origin, anchor, parameters[env, SIZE])
@@ -49,12 +49,12 @@ def move_rod(
 
 @dataclass(frozen=True)
 class ClothHangConfig(ClothTaskConfig):
-    """Numbers of PBDClothHang-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDClothHang-v0; each can be passed to ``gym.make``."""
 
     rod_radius: float = 0.02
     """[m]"""
     rod_height: float = 0.0
-    """Of its axis above the ground [m]. With 0 it is three quarters of the length of the towel along z."""
+    """Height of its axis above the ground [m]. With 0 it is three quarters of the length of the towel along z."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +66,9 @@ class ClothHangConfig(ClothTaskConfig):
 
     @property
     def apart(self) -> float:
-        """From the axis of the rod to the middle of the flat towel [m]: a turned one does not lie under the rod."""
+        """Distance from the axis of the rod to the middle of the flat towel [m], such that a rotated one does not lie
+        under the rod.
+        """
         width, depth = self.size
         return 0.7 * depth + 0.3 * max(width - depth, 0.0)
 
@@ -81,7 +83,7 @@ class Rod(Part):
     """
 
     def __init__(self, towel: Towel, config: ClothHangConfig, moving: bool) -> None:
-        # As far off the middle as the towel is, so that both lie in the box of the pickers.
+        # As far off the middle as the towel is, so that both lie in the box of the hands.
         length, z = 0.8 * config.size[0], 0.5 * config.apart
         ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
         rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
@@ -97,11 +99,11 @@ class Rod(Part):
 
 
 class ClothHang(TowelTask):
-    """A flat towel beside a rod, over which it is to be hung.
+    """A flat towel beside a rod, over which it must be hung.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: ClothHangConfig, modes: Modes) -> None:
@@ -120,7 +122,7 @@ class ClothHang(TowelTask):
         )
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return flat towels beside the rod, turned and shifted a little [m], shape (starts, n, 3)."""
+        """Return flat towels beside the rod, slightly rotated and shifted [m], shape (starts, n, 3)."""
         config = self.config
         shift = np.zeros((config.starts, 1, 3))
         shift[..., [0, 2]] = np.array(config.size) * rng.uniform(-0.1, 0.1, (config.starts, 1, 2))
@@ -139,7 +141,7 @@ class ClothHang(TowelTask):
         return np.stack([flat[:, 0], y, z], axis=1)[None]
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the last row up, over the rod, and down on the other side."""
+        """Return the hands' path: they carry the last row up, over the rod, and down on the other side."""
         if world.buffers.peek("elapsed")[env] != 0:
             return
         x, goals, both = self.towel.shape(world, env), self.goals(world, env), (True, True)
@@ -147,7 +149,7 @@ class ClothHang(TowelTask):
         up, on = hanging_height(grown(world, self.towel.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
         yield Waypoint(x[-1, [0, -1]], (False, False))
         yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
-        # Up on this side, and in an arc down on the other, so that the half that hangs there stays taut.
+        # Up on this side, and in an arc down on the other, so that the hanging half stays taut.
         yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
         far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
         reach = 0.5 + 0.8 * self.towel.slack
@@ -162,18 +164,18 @@ class ClothHangVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A towel lies flat beside a rod, and is to be hung over it, one half on each side. The rod is a fixed capsule.
-    The towel rubs against it, and stays where it hangs when it is let go.
+    A towel lies flat beside a rod, and must be hung over it, one half on each side. The rod is a fixed capsule. The
+    towel rubs against it, and stays in place when it is released.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
     displacement is 0.08 m.
 
     ## Observation Space
 
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
-    modes `"particles"` and `"goal"` there are as well.
+    modes `"particles"` and `"goal"` are also available.
 
     ## Rewards
 
@@ -181,13 +183,13 @@ class ClothHangVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
-    and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been let go and is
+    and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been released and is
     at rest.
 
     ## Starting State
 
-    One of 64 towels that lie flat on one side of the rod, turned about the vertical by up to 0.3 rad and shifted by up
-    to 0.04 m. The pickers are open, at two corners.
+    One of 64 towels that lie flat on one side of the rod, rotated about the vertical by up to 0.3 rad and shifted by up
+    to 0.04 m. The hands are open, at two corners.
 
     ## Episode End
 

@@ -1,6 +1,6 @@
-"""Towels that lie in a heap: how two hands lay one out flat.
+"""Crumpled towels: how two hands spread one out.
 
-They take it up by an edge or, where they cannot lift it off the ground, pull it apart.
+They pick it up by an edge or, if they cannot lift it off the ground, pull it apart.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, grown, hel
 from pbd_gym.envs.core.task import World
 
 LayingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""From the flat towel about the origin, shape (rows, columns, 3), and the two hands that hold its first row, shape
-(2, 3), to where its particles are to be laid, shape (rows, columns, 3) [m]."""
+"""Function of the flat towel about the origin, shape (rows, columns, 3), and of the two hands that hold its first row,
+shape (2, 3), that returns the target places of its particles, shape (rows, columns, 3) [m].
+"""
 
 
 class Spreading:
-    """Plans how two hands spread a towel that lies in a heap.
+    """Plans how two hands spread a crumpled towel.
 
     Args:
         towel: the towel.
-        spot: says where to lay it.
-        pull: how far hands go on along the ground when they have laid it; see
+        spot: function that says where to lay it. pull: how far the hands continue along the ground after laying it; see
             :func:`pbd_gym.envs.cloth.moves.lay_down`.
     """
 
@@ -34,10 +34,10 @@ class Spreading:
         self.towel, self.spot, self.pull = towel, spot, pull
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return the next part of the way from a heap to a towel that lies flat.
+        """Return the next part of the path from a heap to a flat towel.
 
-        Hands do not feel what lies above what they grasp, and would pull it through. An edge whose corners both lie
-        free is lifted at once; else one free corner is, and the next is taken when it hangs.
+        Hands do not sense layers above the one they grasp, and would pull it through. An edge with both corners free is
+        lifted at once; otherwise one free corner is lifted, and the next is taken when it hangs.
         """
         towel = self.towel
         x, flat = towel.shape(world, env), grown(world, towel.flat, env)
@@ -60,7 +60,7 @@ class Spreading:
             yield from self.first_taken(world, env, x, hands)
 
     def first_taken(self, world: World, env: int, x: np.ndarray, hands: np.ndarray) -> Iterator[Waypoint]:
-        """Return the way of hands that lift the widest free edge of a heap, or else its freest corner."""
+        """Return the path of hands that lift the widest free edge of a heap, or otherwise its freest corner."""
         config = self.towel.config
         corners, size = np.array([x[c] for c in CORNERS]), float(sizes(world)[env, 0])
         side, covered = config.longest * size, self.towel.covered(x, CORNERS, size)
@@ -88,7 +88,7 @@ class Spreading:
     def second_taken(
         self, world: World, env: int, x: np.ndarray, hands: np.ndarray, holding: int, held: int
     ) -> Iterator[Waypoint]:
-        """Return the next way of a hand to a corner beside the one that the other hand holds, or its grasp."""
+        """Return the path of a hand to a corner beside the one that the other hand holds, or its grasp."""
         other = 1 - holding
         # Where they will be when the hand gets there.
         ahead = world.config.ctrl_dt if world.actions.mode == "picker" else 0.0
@@ -109,16 +109,15 @@ class Spreading:
     def swung_out(
         self, world: World, hands: np.ndarray, way: np.ndarray, length: float
     ) -> Generator[Waypoint, None, np.ndarray]:
-        """Return the way of the lower hand outwards and up about the other, so that nothing falls over the edge.
+        """Return the path of the lower hand outwards and up around the other, so that nothing falls over the edge.
 
         Args:
             world: the environments.
-            hands: where they are, shape (2, 3) [m].
-            way: where the particles of the towel are, first row held, shape (rows, columns, 3) [m].
-            length: how far apart the hands are to be [m].
+            hands: places of the hands, shape (2, 3) [m]. way: particle positions of the towel, first row held, shape
+            (rows, columns, 3) [m]. length: final distance between the hands [m].
 
         Returns:
-            Where they are in the end, shape (2, 3) [m].
+            Final places of the hands, shape (2, 3) [m].
         """
         low = int(np.argmin(hands[:, 1]))
         # Away from the cloth beside the edge.
@@ -133,11 +132,10 @@ class Spreading:
 
 
 def hang_over(hands: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
-    """Return the way of two hands that hold the first row of a towel until it hangs where its last row is to lie.
+    """Return the path of two hands that hold a towel's first row until it hangs where its last row must lie.
 
     Args:
-        hands: where they are, shape (2, 3) [m].
-        goals: where its particles are to lie, shape (rows, columns, 3) [m].
+        hands: places of the hands, shape (2, 3) [m]. goals: targets of its particles, shape (rows, columns, 3) [m].
     """
     both, far = (True, True), goals[-1, [0, -1]]
     up = 1.1 * hanging_height(goals)
@@ -154,17 +152,20 @@ def hang_over(hands: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
 
 
 PullingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""From where the particles of a towel are, and the flat towel about the origin, to where they are to lie, all of shape
-(rows, columns, 3) [m]."""
+"""Function of a towel's particle positions, and of the flat towel about the origin, that returns their targets, all of
+shape (rows, columns, 3) [m].
+"""
 
 
 def hands_stay_low(world: World, towel: Towel) -> bool:
-    """Return whether the hands of a task cannot hold its towel so high that it hangs."""
+    """Return whether a task's hands cannot hold its towel high enough for it to hang."""
     return bool(world.actions.hands.upper[1] < towel.config.longest)
 
 
 def nearby(x: np.ndarray, flat: np.ndarray) -> np.ndarray:
-    """Return where to lay a towel so that it has to move least, either side up, and nearer to the middle of the box."""
+    """Return a place to lay a towel that needs the least movement, either side up, shifted towards the middle of the
+    box.
+    """
     fits = [fitted(shape, x) for shape in (flat, flat[:, ::-1])]
     fit = min(fits, key=lambda shape: float(np.linalg.norm(x - shape, axis=2).mean()))
     found: np.ndarray = fit - 0.5 * fit.mean(axis=(0, 1)) * [1.0, 0.0, 1.0]
@@ -172,12 +173,12 @@ def nearby(x: np.ndarray, flat: np.ndarray) -> np.ndarray:
 
 
 class Pulling:
-    """Plans how two hands pull a heap apart: two points of its rim at a time, in a low arc, to where they are to lie.
+    """Plans how two hands pull a heap apart: two points of its rim at a time, in a low arc, to their targets.
 
     Args:
         towel: the towel.
-        spot: says where to lay it.
-        beyond: how far hands go on, as a share of the way from the middle of the towel to what they hold.
+        spot: function that says where to lay it. beyond: how far hands continue, as a share of the distance from the
+        middle of the towel to the held points.
     """
 
     def __init__(self, towel: Towel, spot: PullingSpot, beyond: float = 0.08) -> None:
@@ -190,7 +191,7 @@ class Pulling:
         self._share = 0.5 * share
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return the way of two hands that pull at what is farthest from its place; none where all is near it."""
+        """Return the path of two hands that pull at the points farthest from their targets; none if all are near."""
         towel = self.towel
         x, flat = towel.shape(world, env).astype(np.float64), grown(world, towel.flat, env)
         goals = self.spot(x, flat)
@@ -210,7 +211,7 @@ class Pulling:
         use = (bool(value[pair[0]] > 0.02), bool(value[pair[1]] > 0.02))
         begin, end = points[pair], targets[pair]
         end = end + self.beyond * (end - goals.mean(axis=(0, 1))) * [1.0, 0.0, 1.0]
-        # What is nearly right is drawn along the ground.
+        # A nearly right point is drawn along the ground.
         height = 0.25 * side if away[first] > 0.12 else 0.02
         yield Waypoint(begin, (False, False))
         yield Waypoint(0.5 * (begin + end) + [0.0, height, 0.0], use, 0.9)
@@ -218,7 +219,7 @@ class Pulling:
         yield Waypoint(end, (False, False), wait=1)
 
     def _free(self, world: World, env: int, x: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Return whether a hand over each point would grasp it, or one beside it, and nothing that lies over it."""
+        """Return whether a hand over each point would grasp it, or a neighbour, and nothing that lies over it."""
         hands = within_box(world, env, points)
         distances = np.linalg.norm(hands[:, None] - x.reshape(1, -1, 3), axis=2)
         nearest = distances.argmin(axis=1)

@@ -1,4 +1,4 @@
-"""PBDManipulation-v0: bring a towel into the shape that the goal shows, one of many."""
+"""PBDManipulation-v0: bring a towel into one of many shapes shown by the goal."""
 
 from __future__ import annotations
 
@@ -32,47 +32,49 @@ FOLDS = {
     "diagonal": ((1.0, 1.0), 0.0),
     "corner": ((1.0, 1.0), 0.2),
 }
-"""Ways to fold a square of side 1 about the origin: the direction from there to the crease, and its distance. What is
-beyond the crease is folded over: a half, a third, a triangle, or a corner, which comes to lie beyond the centre (one
-laid onto the centre is too small to stay there: the crease opens)."""
+"""Folds of a square of side 1 about the origin: the direction from there to the crease, and its distance. The part
+beyond the crease is folded over: a half, a third, a triangle, or a corner, which ends up beyond the centre (one laid
+onto the centre is too small to stay there: the crease opens).
+"""
 FLAT = ("flat", 0)
-"""The goal of a towel that is folded at the start."""
+"""Goal of a towel that is folded at the start."""
 HELD_OUT = (("half", 3), ("third", 1), ("diagonal", 2), ("corner", 0))
-"""Goals for evaluation: a way to fold, and by how many right angles it is turned."""
+"""Goals for evaluation: a fold, and its rotation in right angles."""
 TRAINING = (FLAT, *((kind, turn) for kind in FOLDS for turn in range(4) if (kind, turn) not in HELD_OUT))
 """Goals for training."""
 
 
 @dataclass(frozen=True)
 class TowelGoalsConfig(ClothTaskConfig):
-    """Numbers of PBDManipulation-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDManipulation-v0; each can be passed to ``gym.make``."""
 
     held_out_goals: ClassVar[bool] = True
     starts: int = 160
-    """States that episodes start from, each with a goal: four fifths for training, the rest for evaluation; a single
-    one serves both."""
+    """Number of start states, each with a goal: four fifths for training, the rest for evaluation; a single one serves
+    both.
+    """
     success_at: float = 0.8
-    """Normalised performance that counts as being at the goal. Success takes more; see :class:`Completion`."""
+    """Normalised performance that counts as being at the goal. Success requires more; see :class:`Completion`."""
     start_turn: float = 0.25 * np.pi
-    """Largest angle about the vertical of a towel that is flat at the start, either way [rad]."""
+    """Largest angle about the vertical of a towel that starts flat, in either direction [rad]."""
     folds: int = 1
-    """Largest number of folds of a towel that is to be laid flat."""
+    """Largest number of folds of a towel that must be laid flat."""
 
 
 def goal_of(number: int, starts: int) -> tuple[str, int]:
-    """Return the goal of a start state: one for training or, in the last fifth of the states, one that is held out."""
+    """Return the goal of a start state: one for training or, in the last fifth of the states, a held-out one."""
     border = split_range("train", starts)[1]
     return TRAINING[number % len(TRAINING)] if number < border else HELD_OUT[(number - border) % len(HELD_OUT)]
 
 
 def fold_flat(x: np.ndarray, kind: str, turn: int, thickness: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a flat square towel folded once, shape (rows, columns, 3) [m], and which particles lie on others.
+    """Return a flat square towel folded once, shape (rows, columns, 3) [m], and a mask of the particles on top of
+    others.
 
     Args:
-        x: where its particles are [m], shape (rows, columns, 3).
+        x: positions of its particles [m], shape (rows, columns, 3).
         kind: one of :data:`FOLDS`.
-        turn: right angles by which the crease is turned.
-        thickness: of the towel [m].
+        turn: rotation of the crease in right angles. thickness: thickness of the towel [m].
     """
     middle, side = x.mean(axis=(0, 1)), float(np.linalg.norm(x[-1, 0] - x[0, 0]))
     axes = np.stack([x[-1, 0] - x[0, 0], x[0, -1] - x[0, 0]]) / side
@@ -87,11 +89,11 @@ def fold_flat(x: np.ndarray, kind: str, turn: int, thickness: float) -> tuple[np
 
 
 class TowelGoals(TowelTask):
-    """A square towel, flat or folded, and for each start state one of many shapes that it is to come into.
+    """A square towel, flat or folded, with one of many goal shapes for each start state.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
 
     Raises:
         ValueError: for a towel that is not square.
@@ -115,16 +117,16 @@ class TowelGoals(TowelTask):
         )
 
     def goal_kind(self, world: World, env: int) -> tuple[str, int]:
-        """Return the goal of an environment: a way to fold, and by how many right angles it is turned."""
+        """Return the goal of an environment: a fold, and its rotation in right angles."""
         return goal_of(int(world.buffers.peek("start")[env]), self.config.starts)
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return towels that are flat or, where the goal is flat, folded [m], shape (starts, n, 3)."""
+        """Return towels that are flat or, if the goal is flat, folded [m], shape (starts, n, 3)."""
         config = self.config
         x = self.towel.turned(rng, config.start_turn)
         spread = np.array([goal_of(number, config.starts) == FLAT for number in range(config.starts)])
         count = int(spread.sum())
-        # Some have sprung open: the better half is taken.
+        # Some have sprung open, so the better half is taken.
         found = folded(world, self.towel, 2 * count, config.folds, rng)
         away = np.linalg.norm(found - self.scene.positions, axis=2).mean(axis=1)
         x[spread] = found[np.sort(np.argsort(-away, kind="stable")[:count])]
@@ -132,7 +134,7 @@ class TowelGoals(TowelTask):
 
     @worked_out_once
     def shapes_and_weights(self, world: World) -> tuple[np.ndarray, np.ndarray]:
-        """Return the goal shape of each start state [m], shape (starts, n, 3), and the shares of the particles in its
+        """Return the goal shape of each start state [m], shape (starts, n, 3), and the weights of the particles in its
         two measures, shape (2, starts, n).
         """
         grid, starts = self.towel.indices, world.start_positions
@@ -153,7 +155,7 @@ class TowelGoals(TowelTask):
         return self.shapes_and_weights(world)[0]
 
     def distance(self, number: int, world: World, out: Any) -> Any:
-        """Return the launch for the mean distance of the particles of a measure from their targets [m]."""
+        """Return the launch for the mean distance of a measure's particles from their targets [m]."""
         shapes, weights = self.shapes_and_weights(world)
         b, given = world.buffers, wp.array(weights[number], dtype=float, device=world.model.device)
         return prepare(
@@ -162,7 +164,7 @@ class TowelGoals(TowelTask):
         )  # fmt: skip
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the corners that are folded over, or unfold the towel."""
+        """Return the hands' path: they carry the corners that are folded over, or unfold the towel."""
         towel, goals, done = self.towel, self.goals(world, env), world.buffers.peek("normalized_performance")[env]
         if self.goal_kind(world, env) == FLAT:
             if done < 0.97:
@@ -176,43 +178,43 @@ class TowelGoals(TowelTask):
 
 
 class ManipulationVectorEnv(TaskVectorEnv):
-    """Bring a towel into the shape that the goal shows, one of many.
+    """Bring a towel into one of many shapes shown by the goal.
 
     ## Description
 
-    Many tasks for one agent. A square towel lies flat, and a goal shows how it is to be folded: in half over any of
-    its sides, a third of it from any side, along a diagonal from any corner, or any corner to the centre. Or it
-    lies folded, and the goal is the flat towel. Each episode has a goal of its own, in each environment of a batch.
+    Many tasks for one agent. A square towel lies flat, and a goal shows how to fold it: in half over any of
+    its sides, a third of it from any side, along a diagonal from any corner, or any corner to the centre. Or it lies
+    folded, and the goal is the flat towel. Each episode has its own goal, in each environment of a batch.
 
-    Thirteen goals are for training. Four are held out, one of each way to fold: `split="eval"` begins with them, and
-    they tell whether an agent does what a goal shows rather than what it has learned by heart.
+    Thirteen goals are for training. Four are held out, one of each type of fold: `split="eval"` begins with them, and
+    they show whether an agent follows the goal rather than what it has memorised.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
     displacement is 0.08 m.
 
     ## Observation Space
 
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, that of all towel tasks with a goal: see
-    :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose modes `"particles"` and `"goal"` there are as well. An agent can
+    :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose modes `"particles"` and `"goal"` are also available. An agent can
     act in all of these tasks.
 
     ## Rewards
 
-    - `fold`: minus the mean distance of the particles that are folded over from their targets [m]; of all particles
-      where the goal is flat
-    - `fixation`: -1.2 times the mean distance of the others from where they were [m]
+    - `fold`: minus the mean distance of the particles that are folded over from their targets [m]; of all particles if
+      the goal is flat
+    - `fixation`: -1.2 times the mean distance of the others from their initial places [m]
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `fold` + `fixation` as the
     performance p and p1 = 0; success is a normalized performance of at least 0.8 (`at_goal`) of a towel that has been
-    let go and is at rest.
+    released and is at rest.
 
     ## Starting State
 
-    One of 160 towels, each with its goal: flat ones, turned about the vertical by up to 45 degrees, and folded ones (at
-    most `folds` times) that are to be laid flat. The pickers are open, at two corners.
+    One of 160 towels, each with its goal: flat ones, rotated about the vertical by up to 45 degrees, and folded ones
+    (at most `folds` times) that must be laid flat. The hands are open, at two corners.
 
     ## Episode End
 

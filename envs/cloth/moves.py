@@ -1,4 +1,4 @@
-"""Motions of two hands that handle cloth, as waypoints: what the plans of the experts are made of."""
+"""Motions of two hands that handle cloth, as waypoints: the building blocks of the experts' plans."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, within_box
 from pbd_gym.envs.core.task import World
 
 ABOVE = 0.03
-"""How far above a corner a hand takes hold of it, in sides of the towel. A hand takes what is nearest: above a corner
-that lies folded over that is the corner, also for a hand that comes a centimetre beside it. In its plane it might be
-another layer, half a centimetre below."""
+"""Height above a corner at which a hand grasps it, in sides of the towel. A hand grasps the nearest particle: above a
+corner that lies folded over that is the corner, even for a hand a centimetre beside it. In its plane it might be
+another layer, half a centimetre below.
+"""
 NEARER = 0.01
-"""By how much less an edge may be off than another one, for each metre that it is nearer to the hands."""
+"""Advantage of an edge, in distance from its goal, for each metre that it is nearer to the hands."""
 
 
 def hanging_height(flat: np.ndarray) -> np.ndarray:
-    """Return the way up from the last row of a towel that hangs to its first, shape (3,) [m]."""
+    """Return the vector up from the last row of a hanging towel to its first, shape (3,) [m]."""
     return np.array([0.0, float(np.linalg.norm(flat[0, [0, -1]] - flat[-1, [0, -1]], axis=1).mean()), 0.0])
 
 
 def lay_down(goals: np.ndarray, pull: float, release: bool = True, parts: int = 4) -> Iterator[Waypoint]:
-    """Return the way of two hands that lay down a hanging towel, last row first.
+    """Return the path of two hands that lay down a hanging towel, last row first.
 
     Args:
-        goals: where its particles are to lie, shape (rows, columns, 3) [m].
-        pull: how far they go on along the ground, in lengths of the towel, to tighten what has buckled.
-        release: whether they let go in the end, and wait for it to sink.
-        parts: of the way down; where an action goes from one waypoint to the next, few take less time.
+        goals: targets of its particles, shape (rows, columns, 3) [m].
+        pull: how far they continue along the ground, in lengths of the towel, to smooth buckles. release: whether they
+        release at the end, and wait for it to sink. parts: number of parts of the way down; if an action goes from one
+        waypoint to the next, fewer take less time.
     """
     both, near, far = (True, True), goals[0, [0, -1]], goals[-1, [0, -1]]
     way, up = near - far, hanging_height(goals)
@@ -42,13 +43,13 @@ def lay_down(goals: np.ndarray, pull: float, release: bool = True, parts: int = 
 
 
 def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Waypoint]:
-    """Return the way of two hands that throw a hanging towel flat, where they cannot go down to the ground.
+    """Return the path of two hands that throw a hanging towel flat, if they cannot go down to the ground.
 
-    They swing its last row on past them, draw the first row back, and let go as both fly apart. The numbers were found
-    by the cross-entropy method on the start states for training of SoftGym's numbers.
+    They swing its last row past them, draw the first row back, and release as both fly apart. The numbers were found by
+    the cross-entropy method on the training start states of SoftGym's preset.
 
     Args:
-        goals: where its particles are to lie, shape (rows, columns, 3) [m].
+        goals: targets of its particles, shape (rows, columns, 3) [m].
         lowest: height below which the hands cannot go [m].
         max_step: largest move of a hand along an axis per action [m].
     """
@@ -64,19 +65,18 @@ def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Wa
 
 
 def tighten(world: World, towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
-    """Return the way of two hands that pull that edge of a towel outwards which lies farthest inwards of its goals.
+    """Return the path of two hands that pull the edge of a towel outwards which is farthest inside its goals.
 
-    Where all of it lies too far to one side, that is the edge on the other side: the one that is beyond its goals could
-    only be pushed. Hands that are not at the corners go there first, and then it is looked at again: it may still be
-    sliding. Of edges that are off by as much the one that is nearer to the hands is taken.
+    If all of it lies too far to one side, that is the edge on the other side: the one beyond its goals could only be
+    pushed. Hands that are not at the corners go there first, and then the towel is checked again, since it may still be
+    sliding. Of edges with equal errors the one nearer to the hands is taken.
 
     Args:
         world: the environments.
         towel: the towel.
-        env: which of them.
-        x: where its particles are, turned as one likes, shape (rows, columns, 3) [m].
-        goals: where they are to lie, likewise.
-        pull: how far they go on, as a share of the way from the middle to its corners: it shrinks back when let go.
+        env: index of the environment. x: positions of its particles, in any orientation, shape (rows, columns, 3) [m].
+        goals: targets of these, shape (rows, columns, 3) [m]. pull: how far they continue, as a share of the distance
+        from the middle to its corners: it shrinks back when released.
     """
     hands, middle = grip_positions(world)[env], goals.mean(axis=(0, 1))
 
@@ -106,17 +106,14 @@ def fold_over(
     wait: int = 3,
     speed: float = 0.7,
 ) -> Iterator[Waypoint]:
-    """Return the way of hands that take hold of points and carry them over to their targets in a flat arc.
+    """Return the path of hands that grasp points and carry them over to their targets in a flat arc.
 
     Args:
-        points: where they are to be grasped, shape (2, 3) [m].
-        targets: where they are to be laid, likewise.
+        points: points to grasp, shape (2, 3) [m]. targets: places to lay them, shape (2, 3) [m].
         radius: half the thickness of the cloth [m].
         held: whether the hands hold them already.
-        hands: which of them are used.
-        short: share of the way that is left in the end, so that the rest of the cloth is left in peace.
-        wait: actions to wait for the cloth to sink when they have let go.
-        speed: share of the largest step per action.
+        hands: hands to use. short: share of the way left at the end, so that the rest of the cloth is not disturbed.
+        wait: actions to wait for the cloth to sink after releasing. speed: share of the largest step per action.
     """
     middle, arm = 0.5 * (points + targets), 0.5 * (points - targets)
     # Lower than a half circle, for the same reason.
@@ -132,13 +129,12 @@ def fold_over(
 
 
 def unfold(world: World, towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
-    """Return the way of two hands that carry the two worst corners of a towel back, or tighten it in the end.
+    """Return the path of two hands that carry the two worst corners of a towel back, or finally tighten it.
 
     Args:
         world: the environments.
         towel: the towel.
-        env: which of them.
-        goals: where its particles are to lie, shape (rows, columns, 3) [m].
+        env: index of the environment. goals: targets of its particles, shape (rows, columns, 3) [m].
     """
     x, side = towel.shape(world, env), towel.config.mean_side
     far = np.linalg.norm(x - goals, axis=2)
@@ -157,21 +153,19 @@ def unfold(world: World, towel: Towel, env: int, goals: np.ndarray) -> Iterator[
 def worst_pair(
     world: World, env: int, points: np.ndarray, targets: np.ndarray, away: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray, tuple[bool, bool]]:
-    """Return what two hands are to carry: the points that have farthest to go, the nearer hand the first of them.
+    """Return the carry for two hands: the points that have farthest to go, the first for the nearer hand.
 
-    A hand that there is nothing for stays where it is: which point is second worst would be chance, and an agent that
-    imitates would go astray over it.
+    A hand without a task stays in place: the choice of the second worst point would be arbitrary, and would mislead an
+    imitating agent.
 
     Args:
         world: the environments.
-        env: which of them.
-        points: where they are [m], shape (k, 3).
-        targets: where they are to be [m], likewise.
-        away: how far each has to go [m], shape (k,).
-        least: how far a point has to go to be worth the while [m]; the worst one always is.
+        env: index of the environment. points: current places [m], shape (k, 3). targets: target places [m], shape (k,
+        3). away: distance that each must move [m], shape (k,). least: smallest distance worth moving [m]; the worst
+        point always is.
 
     Returns:
-        Where the hands begin, where they end, shape (2, 3) [m], and which of them carry something.
+        Start and end of the hands, shape (2, 3) [m] each, and a mask of those that carry something.
     """
     hands = grip_positions(world)[env].astype(np.float64)
     first, second = np.argsort(-away, kind="stable")[:2]

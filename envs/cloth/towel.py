@@ -1,4 +1,4 @@
-"""What the cloth tasks of the suite share: a rectangular towel on the ground, and two pickers."""
+"""Common parts of the suite's cloth tasks: a rectangular towel on the ground, and two hands."""
 
 from __future__ import annotations
 
@@ -29,35 +29,39 @@ CORNERS = ((0, 0), (0, -1), (-1, -1), (-1, 0))
 
 @dataclass(frozen=True)
 class ClothTaskConfig(PickerConfig):
-    """Numbers of the cloth tasks; each can be given to ``gym.make``."""
+    """Numbers of the cloth tasks; each can be passed to ``gym.make``."""
 
     size: tuple[float, float] = (0.4, 0.4)
     """Lengths of the flat cloth along x and along z [m]."""
     resolution: int | None = None
-    """Particles along its longer side: 32, unless rows or columns are given. 16 cost a seventh; what is learned on them
-    mostly holds here. SoftGym has 60 to 119."""
+    """Particles along its longer side: 32, unless rows or columns are given. 16 cost a seventh; skills learned on them
+    mostly transfer. SoftGym has 60 to 119.
+    """
     rows: int = 0
-    """Particles along z. With 0 they are as far apart as those along x: what ``resolution`` makes of the size. One
-    gives either that, or rows and columns."""
+    """Particles along z. With 0 their spacing is that along x, which follows from ``resolution`` and the size. Give
+    either that, or rows and columns.
+    """
     columns: int = 0
-    """Particles along x, likewise."""
+    """Particles along x; 0 as for ``rows``."""
     substeps: int | None = None
-    """Simulation steps per action; None for as many as the towel needs at its resolution
-    (:func:`pbd_gym.sim.substeps.needed_substeps`)."""
+    """Simulation steps per action; None for the number that the towel needs at its resolution
+    (:func:`pbd_gym.sim.substeps.needed_substeps`).
+    """
     density: float = 0.5
     """Mass per area [kg/m^2]."""
     stretch_compliance: float = 1e-5
-    """Of constraints along the threads [m/N], where ``thickness`` is 0."""
+    """Compliance of constraints along the threads [m/N], if ``thickness`` is 0."""
     shear_compliance: float = 1e-3
-    """Of diagonal constraints [m/N], likewise."""
+    """Compliance of diagonal constraints [m/N], if ``thickness`` is 0."""
     bend_compliance: float = 1.0
-    """Of constraints that skip a particle [m/N], likewise."""
+    """Compliance of constraints that skip a particle [m/N], if ``thickness`` is 0."""
     thickness: float = 0.005
-    """How far apart two layers lie [m]. The towel is the fabric ``towel`` of :mod:`pbd_gym.materials.presets`, a
-    surface as thick as this whose threads hardly stretch. With 0 its particles are balls as wide as their distance
-    makes necessary, 12 mm for 32 of them, on springs of the compliances above: another cloth at every resolution."""
+    """Distance between two layers [m]. The towel is the fabric ``towel`` of :mod:`pbd_gym.materials.presets`, a surface
+    of this thickness whose threads hardly stretch. With 0 its particles are balls as wide as their spacing requires, 12
+    mm for 32 of them, on springs of the compliances above: a different cloth at every resolution.
+    """
     lift: tuple[float, float] = (1.0, 1.6)
-    """Least and largest height from which a towel is dropped to make a heap, in longer sides."""
+    """Smallest and largest height from which a towel is dropped to make a heap, in longer sides."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +70,7 @@ class ClothTaskConfig(PickerConfig):
         counts = grid_counts(self.size, self.resolution or 32, self.rows, self.columns)
         if self.resolution not in (None, max(counts)) and (self.rows or self.columns):
             raise ValueError(
-                "a towel takes resolution, or else rows and columns, got"
+                "a towel takes resolution, or rows and columns, got"
                 f" resolution={self.resolution}, rows={self.rows} and columns={self.columns}"
             )
         for name, count in zip(("rows", "columns", "resolution"), (*counts, max(counts)), strict=True):
@@ -94,28 +98,26 @@ class ClothTaskConfig(PickerConfig):
 
     @property
     def radius(self) -> float:
-        """Of the particles, half the thickness of the cloth [m]."""
+        """Radius of the particles, half the thickness of the cloth [m]."""
         return 0.5 * self.thickness or 0.45 * min(self.spacings)
 
     @property
     def longest(self) -> float:
-        """Length of the longer side [m]: how much room the cloth may need."""
+        """Length of the longer side [m], a measure of the space that the cloth needs."""
         return max(self.size)
 
     @property
     def mean_side(self) -> float:
-        """Mean length of the sides [m]: what errors are compared with."""
+        """Mean length of the sides [m], with which errors are compared."""
         return 0.5 * sum(self.size)
 
 
 def grid_counts(size: tuple[float, float], resolution: int, rows: int, columns: int) -> tuple[int, int]:
-    """Return the rows (along z) and columns (along x) of a towel; what is 0 follows from the rest.
+    """Return the rows (along z) and columns (along x) of a towel; a 0 follows from the rest.
 
     Args:
-        size: lengths along x and along z [m].
-        resolution: particles along the longer side, where both are 0.
-        rows: as given, 0 for as many as make distances most even.
-        columns: likewise.
+        size: lengths along x and along z [m]. resolution: particles along the longer side, if both are 0. rows: given
+        rows, 0 for the number with the most even distances. columns: given columns, 0 likewise.
     """
     width, depth = size
     if rows and columns:
@@ -130,16 +132,18 @@ def grid_counts(size: tuple[float, float], resolution: int, rows: int, columns: 
 
 @dataclass(frozen=True)
 class HangingTowelConfig(ClothTaskConfig):
-    """Numbers of the cloth tasks that begin with a towel in the air; each can be given to ``gym.make``."""
+    """Numbers of the cloth tasks that begin with a towel in the air; each can be passed to ``gym.make``."""
 
     hang_height: tuple[float, float] = (0.25, 0.5)
-    """Least and largest height of its lower edge, in lengths of the towel along z."""
+    """Smallest and largest height of its lower edge, in lengths of the towel along z."""
     hang_shift: tuple[float, float] = field(default=(-0.25, 0.25), metadata={"signed": True})
-    """Least and largest way from the middle of where it is to lie to where it hangs, along z, likewise."""
+    """Smallest and largest distance from the middle of its target to where it hangs, along z, in lengths of the towel
+    along z.
+    """
 
 
 class Towel(ClothBody):
-    """A rectangular towel, flat on the ground about the origin, and how it may start.
+    """A rectangular towel, flat on the ground about the origin, with its start states.
 
     Its rows go along x and follow one another along z: the first row is one of its edges along x.
 
@@ -166,8 +170,9 @@ class Towel(ClothBody):
         )
         add_contacts(scene, self.cloth, config)
         self.slack = 0.005 if thin else 0.05
-        """How far hands that lay it down or tighten it go on, in lengths of the towel: springs shrink back by as much
-        when they are let go, threads hardly do, and the whole towel would follow."""
+        """Extra distance that hands cover when they lay it down or tighten it, in lengths of the towel: springs shrink
+        back by that when released, threads hardly do, and the whole towel would follow.
+        """
         super().__init__(config, scene, self.cloth.indices, config.radius)
 
     @property
@@ -178,14 +183,12 @@ class Towel(ClothBody):
     def hands(
         self, first: int = 0, second: int = 1, holding: bool = False, lowest: float = 0.0, height: float = 1.25
     ) -> Hands:
-        """Return two pickers that start at two corners, in a box around the towel.
+        """Return two hands that start at two corners, in a box around the towel.
 
         Args:
-            first: corner where the first one is, and what it holds; a number into :attr:`corners`.
-            second: that of the second one.
-            holding: whether they hold it.
-            lowest: height of the bottom of the box, if that is above the ground [m].
-            height: of its top, in longer sides of the towel.
+            first: corner of the first hand; an index into :attr:`corners`. second: corner of the second one. holding:
+            whether they hold their corners. lowest: height of the bottom of the box, if that is above the ground [m].
+            height: height of its top, in longer sides of the towel.
         """
         config = self.config
         extent = 1.5 * config.longest
@@ -198,9 +201,11 @@ class Towel(ClothBody):
         return self.indices[np.ix_(rows, columns)].ravel()
 
     def short(self, world: World) -> float:
-        """Return the share of the way that a fold falls short of its goal: its crease is a row of particles, or two.
+        """Return the share of the way by which a fold falls short of its goal:
 
-        Where hands wait on the way, a thin towel gives way at the crease, and they go beyond.
+        its crease is one or two rows of particles.
+
+        If hands pause on the way, a thin towel yields at the crease, and they go farther.
         """
         config = self.config
         if config.thickness <= 0.0:
@@ -208,25 +213,25 @@ class Towel(ClothBody):
         return -0.02 if world.actions.mode == "pick_place" else 0.25 * config.spacing / config.mean_side
 
     def mirror(self, axes: np.ndarray = MIRROR_X) -> Symmetry:
-        """Return the mirror image: its columns are counted from the other side, and the hands change places.
+        """Return the mirror image: its columns are counted from the other side, and the hands swap.
 
         Args:
-            axes: what directions become, shape (3, 3), int.
+            axes: images of the directions, shape (3, 3), int.
         """
         particles = np.empty(self.indices.size, dtype=np.int64)
         particles[self.indices] = self.indices[:, ::-1]
         return Symmetry(axes, particles, (1, 0))
 
     def anyhow(self) -> tuple[Symmetry, ...]:
-        """Return the symmetries of a towel that lies and is to lie anyhow: turned, mirrored, counted anew or not."""
+        """Return the symmetries of a towel with an arbitrary place and goal: rotated, mirrored, renumbered or not."""
         everything, hands = np.arange(self.indices.size), (0, 1)
         turns = [Symmetry(axes, everything, hands) for axes in (MIRROR_X, QUARTER)]
         return generated([*turns, self.mirror(np.eye(3, dtype=int))])
 
     def in_place(self) -> tuple[Symmetry, ...]:
-        """Return the symmetries of a towel that is to lie where it lay: turned and counted anew; hands do as they like.
+        """Return the symmetries of a towel whose goal is its own place: rotated and renumbered; hands are free.
 
-        A rectangle comes to lie on itself by half a turn only.
+        A rectangle coincides with itself only after half a turn.
         """
         everything = np.arange(self.indices.size)
         found = [self.mirror(), Symmetry(np.eye(3, dtype=int), everything, (1, 0))]
@@ -238,16 +243,15 @@ class Towel(ClothBody):
         return generated(found)
 
     def reduced(self) -> Reduced:
-        """Return what ``obs_mode="reduced"`` shows: the corners, as SoftGym's reduced state."""
+        """Return the particles of ``obs_mode="reduced"``: the corners, as in SoftGym's reduced state."""
         return Reduced(self.corners)
 
     def covered(self, x: np.ndarray, cells: ArrayLike, size: float = 1.0) -> np.ndarray:
-        """Return how many particles of other layers of a towel lie above some, shape (k,).
+        """Return how many particles of other layers lie above some particles of a towel, shape (k,).
 
         Args:
-            x: where its particles are, shape (rows, columns, 3) [m].
-            cells: rows and columns of those that are asked for, shape (k, 2), int.
-            size: of the environment.
+            x: positions of its particles, shape (rows, columns, 3) [m]. cells: rows and columns of the particles to
+            check, shape (k, 2), int. size: size of the environment.
         """
         chosen = np.asarray(cells) % x.shape[:2]
         offset = x - x[tuple(chosen.T)][:, None, None]
@@ -258,7 +262,10 @@ class Towel(ClothBody):
         return np.asarray((near & other & (offset[..., 1] > layer)).sum(axis=(1, 2)))
 
     def corners_held(self, world: World, env: int) -> list[int | None]:
-        """Return which corner each hand holds, as a number into ``CORNERS``; None for nothing, or another particle."""
+        """Return the corner that each hand holds, as an index into ``CORNERS``;
+
+        None for nothing, or another particle.
+        """
         corners = np.array(CORNERS) % self.indices.shape
         found: list[int | None] = []
         for particle in held_particles(world)[env]:
@@ -268,11 +275,11 @@ class Towel(ClothBody):
         return found
 
     def in_scene(self, world: World) -> np.ndarray:
-        """Return the flat towel, as it lies in the scene, as a goal of every start state [m], shape (1, n, 3)."""
+        """Return the flat towel, as placed in the scene, as the goal of every start state [m], shape (1, n, 3)."""
         return self.scene.positions[None]
 
     def hanging(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return towels that hang at rest from their first row, near the middle [m], shape (starts, n, 3)."""
+        """Return towels hanging at rest from their first row, near the middle [m], shape (starts, n, 3)."""
         config: HangingTowelConfig = self.config
         flat = self.scene.positions
         start = np.repeat(flat[None], config.starts, axis=0)
@@ -287,7 +294,7 @@ class Towel(ClothBody):
     def crumpled(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return towels that were lifted at a random particle, dropped and left to settle [m], shape (starts, n, 3).
 
-        As SoftGym makes them, but for a lift that fits the size of the towel: it then falls into a heap.
+        They are made as in SoftGym, but with a lift that fits the size of the towel, so that it falls into a heap.
         """
         n, count = self.indices.size, math.ceil(1.5 * self.config.starts)  # some stay restless
         handler = self.handler(world, np.repeat(self.scene.positions[None], count, axis=0))
@@ -302,7 +309,7 @@ class Towel(ClothBody):
         return centred(self.calmest(handler, self.config.starts))
 
     def view_box(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return two corners of what pictures show [m], shape (3,) each; see :attr:`Task.view_box`."""
+        """Return two corners of the region that pictures show [m], shape (3,) each; see :attr:`Task.view_box`."""
         # Towels that lie are lifted by up to half a side; those that hang at the start need more room.
         side = self.config.longest
         height = max(0.45 * side, float(starts[..., 1].max()) + 0.05 * side)
@@ -310,12 +317,12 @@ class Towel(ClothBody):
 
 
 class TowelTask(Task):
-    """A towel that is to come into a shape, by two pickers that start at its first row.
+    """A towel that two hands, starting at its first row, must bring into a shape.
 
     Args:
         towel: the towel.
         goal: the shape.
-        **others: other parts of the task, or other ones than these.
+        **others: other parts of the task, or replacements of these.
     """
 
     def __init__(self, towel: Towel, goal: GoalShape, **others: Any) -> None:
@@ -331,7 +338,7 @@ class TowelTask(Task):
         super().__init__(scene=towel.scene, keypoints=points, goal_particles=points, **(usual | others))
 
     def goals(self, world: World, env: int) -> np.ndarray:
-        """Return where the particles of an environment are to lie [m], shape (rows, columns, 3)."""
+        """Return the targets of an environment's particles [m], shape (rows, columns, 3)."""
         return self.goal.of(world, env)[self.towel.indices]
 
 

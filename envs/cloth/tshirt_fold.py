@@ -34,26 +34,27 @@ FOLDS = (("sleeve_low_right", "sleeve_top_right"), ("sleeve_low_left", "sleeve_t
 
 @dataclass(frozen=True)
 class TShirtFoldConfig(PickerConfig):
-    """Numbers of PBDTShirtFold-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDTShirtFold-v0; each can be passed to ``gym.make``."""
 
     width: float = 0.5
-    """Across the chest [m]."""
+    """Width across the chest [m]."""
     length: float = 0.7
-    """From the neck to the hem [m]."""
+    """Length from the neck to the hem [m]."""
     spacing: float = 0.025
-    """Between neighbouring particles, about [m]. Folds of a coarser shirt tremble."""
+    """Approximate distance between neighbouring particles [m]. Folds of a coarser shirt tremble."""
     density: float = 0.0
-    """Mass per area of each of the two panels [kg/m^2]. With 0 it is that of the fabric, or 0.3 of balls."""
+    """Mass per area of each of the two panels [kg/m^2]. With 0 it is that of the fabric, or 0.3 for balls."""
     stretch_compliance: float = 1e-5
-    """Of the edges [m/N], where ``thickness`` is 0."""
+    """Compliance of the edges [m/N], if ``thickness`` is 0."""
     bend_compliance: float = 300.0
-    """Of pairs of adjacent triangles [m/N], likewise."""
+    """Compliance of pairs of adjacent triangles [m/N], if ``thickness`` is 0."""
     thickness: float = 0.0015
-    """How far apart two panels lie [m]. The shirt is the fabric ``tshirt`` of :mod:`pbd_gym.materials.presets`,
-    surfaces as thick as this that stretch no more than jersey does. With 0 its particles are balls 0.7 of their
-    distance wide, on springs of the compliances above: faster, and far thicker than a shirt."""
+    """Distance between two panels [m]. The shirt is the fabric ``tshirt`` of :mod:`pbd_gym.materials.presets`, surfaces
+    of this thickness that stretch no more than jersey. With 0 its particles are balls 0.7 of their distance wide, on
+    springs of the compliances above: faster, and far thicker than a shirt.
+    """
     reach: float = 0.05
-    """Distance from which a picker grasps [m]."""
+    """Distance from which a hand grasps [m]."""
 
     success_at: float = 0.7
     """Normalised performance that counts as being at the goal."""
@@ -66,17 +67,17 @@ class TShirtFoldConfig(PickerConfig):
 
     @property
     def fabric(self) -> Fabric:
-        """What it is made of if it has a thickness."""
+        """Fabric of the shirt, if it has a thickness."""
         return Fabric.preset("tshirt", **({"density": self.density} if self.density > 0.0 else {}))
 
     @property
     def radius(self) -> float:
-        """Of the particles, half the thickness of a panel [m]."""
+        """Radius of the particles, half the thickness of a panel [m]."""
         return 0.5 * self.thickness or 0.35 * self.spacing
 
     @property
     def gap(self) -> float:
-        """Between front and back at rest [m]."""
+        """Gap between front and back at rest [m]."""
         return 3.1 * self.radius
 
 
@@ -106,19 +107,18 @@ class Shirt(ClothBody):
         super().__init__(config, scene, garment.indices, config.radius)
 
     def hands(self) -> Hands:
-        """Return two open pickers at the corners of the right sleeve, in a box around the shirt."""
+        """Return two open hands at the corners of the right sleeve, in a box around the shirt."""
         config, extent = self.config, 1.2 * self.config.length
         first = tuple(self.landmarks[name] for name in FOLDS[0])
         box = (-extent, config.radius, -extent), (extent, config.length, extent)
         return two_pickers(config, first, first, box, config.radius)
 
     def layered(self, x: np.ndarray, moved: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Return a shape of which a part is turned over onto the rest, as high as what it comes to lie on.
+        """Return a shape of which a part is turned over onto the rest, raised to the height of the layers below it.
 
         Args:
-            x: where the particles are, shape (n, 3) [m].
-            moved: where they are seen from above when turned over, likewise.
-            chosen: which of them are turned over, bool, shape (n,).
+            x: positions of the particles, shape (n, 3) [m]. moved: positions seen from above when turned over, shape
+            (n, 3) [m]. chosen: mask of those turned over, bool, shape (n,).
         """
         config, result = self.config, x.copy()
         apart = np.linalg.norm(moved[chosen][:, None, [0, 2]] - x[None, ~chosen][..., [0, 2]], axis=2)
@@ -130,11 +130,11 @@ class Shirt(ClothBody):
 
 
 class TShirtFold(Task):
-    """A flat T-shirt, which is to be folded in three folds.
+    """A flat T-shirt, which must be folded in three folds.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: TShirtFoldConfig, modes: Modes) -> None:
@@ -156,7 +156,7 @@ class TShirtFold(Task):
         )
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return flat shirts at rest, turned a little [m], shape (starts, n, 3)."""
+        """Return flat shirts at rest, slightly rotated [m], shape (starts, n, 3)."""
         return self.shirt.settled(self.shirt.handler(world, self.shirt.turned(rng)))
 
     def folded(self, world: World) -> np.ndarray:
@@ -171,7 +171,7 @@ class TShirtFold(Task):
         return np.stack([fitted(flat, start, x) for start in world.start_positions])
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: one fold after the other, each of which is given a second chance."""
+        """Return the hands' path: one fold after the other, each with a second chance."""
         x, goals = self.shirt.shape(world, env), self.goal.of(world, env)[self.shirt.indices]
         for number, names in enumerate(FOLDS):
             pair = [self.shirt.landmarks[name] for name in names]
@@ -181,7 +181,7 @@ class TShirtFold(Task):
                 return
 
     def transfer(self, world: World, env: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which point of the next fold to carry where: the one that is farthest from its goal."""
+        """Return the point of the next fold to carry and its target: the point farthest from its goal."""
         x, goals = self.shirt.shape(world, env), self.goal.of(world, env)[self.shirt.indices]
         for names in FOLDS:
             pair = [self.shirt.landmarks[name] for name in names]
@@ -196,16 +196,16 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    After DaXBench's fold_tshirt (Chen et al. 2023, arXiv:2210.13066), with pickers. A T-shirt, sewn from a front and a
-    back, lies flat. Its sleeves are to be folded in along the sides of the body, and then its lower half over the upper
-    one, so that the hem lies on the collar. It is a mesh of about 1,400 particles: a thin jersey whose edges are
-    solved along paths, as lines, with a bending constraint for each pair of adjacent triangles, by XPBD. It rubs
-    against the ground and against itself, front and back included. DaXBench compares shapes by the distance of nearest
-    neighbours; here each particle has a target of its own, as high as the layers below it.
+    After DaXBench's fold_tshirt (Chen et al. 2023, arXiv:2210.13066), with hands. A T-shirt, sewn from a front and a
+    back, lies flat. Its sleeves must be folded in along the sides of the body, and then its lower half over the upper
+    one, so that the hem lies on the collar. It is a mesh of about 1,400 particles: a thin jersey whose edges are solved
+    along paths, as lines, with a bending constraint for each pair of adjacent triangles, by XPBD. It rubs against the
+    ground and against itself, front and back included. DaXBench compares shapes by the distance of nearest neighbours;
+    here each particle has its own target, raised by the layers below it.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`, which grasp from up to
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`, which grasp from up to
     0.05 m away; one unit of displacement is 0.08 m.
 
     ## Observation Space
@@ -213,13 +213,13 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     `Box(-100, 100, (116,), float32)` with `obs_mode="keypoints"`: twelve points of the shirt, in the order of the
     landmarks of :func:`pbd_gym.geometry.garments.tshirt`.
 
-    | Num     | Observation                                | Min  | Max | Unit |
-    |---------|--------------------------------------------|------|-----|------|
-    | 0-35    | positions of the points                    | -100 | 100 | m    |
-    | 36-71   | velocities of the points                   | -100 | 100 | m/s  |
-    | 72-107  | offsets from the points to their goals     | -100 | 100 | m    |
-    | 108-113 | positions of the pickers                   | -100 | 100 | m    |
-    | 114-115 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
+    | Num     | Observation                            | Min  | Max | Unit |
+    |---------|----------------------------------------|------|-----|------|
+    | 0-35    | positions of the points                | -100 | 100 | m    |
+    | 36-71   | velocities of the points               | -100 | 100 | m/s  |
+    | 72-107  | offsets from the points to their goals | -100 | 100 | m    |
+    | 108-113 | positions of the hands                 | -100 | 100 | m    |
+    | 114-115 | whether they hold a particle, 0 or 1   | 0    | 1   | -    |
 
     `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (80
     numbers, without the offsets), `achieved_goal` and `desired_goal` (36 numbers each) for hindsight experience replay;
@@ -231,12 +231,12 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
-    and p1 = 0; success is a normalized performance of at least 0.7 (`at_goal`) of a shirt that has been let go and is
+    and p1 = 0; success is a normalized performance of at least 0.7 (`at_goal`) of a shirt that has been released and is
     at rest.
 
     ## Starting State
 
-    One of 64 flat shirts, turned about the vertical by up to 45 degrees. The pickers are open, at the corners of the
+    One of 64 flat shirts, rotated about the vertical by up to 45 degrees. The hands are open, at the corners of the
     right sleeve.
 
     ## Episode End

@@ -24,7 +24,7 @@ from pbd_gym.geometry.trimeshes import TriMesh
 
 @dataclass(frozen=True)
 class ClothUnfoldConfig(ClothTaskConfig):
-    """Numbers of PBDClothUnfold-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDClothUnfold-v0; each can be passed to ``gym.make``."""
 
     folds: int = 3
     """Largest number of folds of a towel at the start."""
@@ -36,12 +36,11 @@ def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Ge
     Args:
         world: the environments.
         towel: the towel.
-        starts: how many there are to be.
-        most: largest number of folds of each.
+        starts: number of towels. most: largest number of folds of each.
         rng: random numbers.
     """
     config, scene, grid = towel.config, towel.scene, towel.indices
-    count = 2 * starts  # some spring open, pierce others or stay restless: the better half is taken
+    count = 2 * starts  # some spring open, pierce others or stay restless, so the better half is taken
     rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
     handler = towel.handler(world, np.repeat(scene.positions[None], count, axis=0))
     folds = rng.integers(1, most, count, endpoint=True)
@@ -49,7 +48,7 @@ def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Ge
     shift = np.zeros((*held.shape, 3))
     for fold in range(most):
         x = handler.positions()
-        # What lies under another layer would be pulled through it.
+        # A point under another layer would be pulled through it.
         free = np.array([towel.covered(shape[grid], rim) == 0 for shape in x])
         chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
         start = x[np.arange(count), chosen]
@@ -67,7 +66,7 @@ def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Ge
         handler.rest(20)
 
     def spoilt(x: np.ndarray) -> np.ndarray:
-        """Return which copies lie open or go through themselves, bool, shape (count,)."""
+        """Return which copies are open or intersect themselves, bool, shape (count,)."""
         found: np.ndarray = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.mean_side
         edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
         for copy in np.flatnonzero(~found):
@@ -78,11 +77,11 @@ def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Ge
 
 
 class ClothUnfold(TowelTask):
-    """A folded towel, which is to be laid flat in its place.
+    """A folded towel, which must be laid flat in its place.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: ClothUnfoldConfig, modes: Modes) -> None:
@@ -103,12 +102,12 @@ class ClothUnfold(TowelTask):
         return folded(world, self.towel, self.config.starts, self.config.folds, rng)
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
-        if world.buffers.peek("normalized_performance")[env] < 0.94:  # what lies well may only get worse
+        """Return the hands' path: they carry the two worst corners back, and tighten the towel at the end."""
+        if world.buffers.peek("normalized_performance")[env] < 0.94:  # a point that lies well can only get worse
             yield from unfold(world, self.towel, env, self.goals(world, env))
 
     def transfer(self, world: World, env: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which corner to carry where: the one that is farthest from its goal."""
+        """Return a corner to carry and its target: the corner farthest from its goal."""
         corners = np.ix_([0, -1], [0, -1])
         x, goals = self.towel.shape(world, env)[corners], self.goals(world, env)[corners]
         return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.05 * self.config.mean_side)
@@ -119,21 +118,21 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    After DaXBench's unfold_cloth1 and unfold_cloth3 (Chen et al. 2023, arXiv:2210.13066), with pickers. A towel has
-    been folded one to three times, each time by carrying a point of its rim inwards, and is to be laid flat where
-    it was. DaXBench compares shapes by the distance of nearest neighbours, which cannot tell a towel that lies upside
-    down; here each particle has a target of its own. DaXBench's folds come from a global stream of random numbers; here
-    they are seeded.
+    After DaXBench's unfold_cloth1 and unfold_cloth3 (Chen et al. 2023, arXiv:2210.13066), with hands. A towel has
+    been folded one to three times, each time by carrying a point of its rim inwards, and must be laid flat where it
+    was. DaXBench compares shapes by the distance of nearest neighbours, which cannot tell a towel that lies upside
+    down; here each particle has its own target. DaXBench's folds come from a global stream of random numbers; here they
+    are seeded.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
     displacement is 0.08 m.
 
     ## Observation Space
 
     `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
-    modes `"particles"` and `"goal"` there are as well.
+    modes `"particles"` and `"goal"` are also available.
 
     ## Rewards
 
@@ -141,13 +140,13 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
-    and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been let go and is
+    and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been released and is
     at rest.
 
     ## Starting State
 
     One of 64 towels that were folded one to three times (at most `folds`) and left to settle; none of them intersects
-    itself. The pickers are open, at two corners.
+    itself. The hands are open, at two corners.
 
     ## Episode End
 

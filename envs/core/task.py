@@ -1,8 +1,8 @@
-"""What a task is, and the world in which a batch of environments plays it.
+"""Tasks, and the world in which a batch of environments plays one.
 
 A :class:`Task` is plain NumPy, made from its configuration: a scene, hands, start states, goals, a score and an expert,
-each an object of its own. None of them knows an environment. A :class:`World` has what was made of a task for a batch:
-model, state, solver and buffers. Parts are given it when their launches are prepared, and experts when they act.
+each a separate object. None of them knows an environment. A :class:`World` has what was built from a task for a batch:
+model, state, solver and buffers. Parts receive it when their launches are prepared, and experts when they act.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
 Point = tuple[float, float, float]
-"""x, y and z [m]; y is up."""
+"""Coordinates x, y and z [m]; y is up."""
 Corners = tuple[np.ndarray, np.ndarray]
 """Lower and upper corner of a box [m], shape (3,) each."""
 _Self = TypeVar("_Self")
@@ -37,49 +37,52 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True)
 class Completion:
-    """What success asks for besides being at the goal; nothing by default.
+    """Conditions for success besides being at the goal; none by default.
 
-    A task that puts something somewhere is done when it stays there by itself: a towel that is held in its place is
-    not folded, and one that swings past its place does not lie there. A task whose point is to hold asks for less.
+    A task that puts something somewhere is done when it stays there by itself: a towel that is held in its place is not
+    folded, and one that swings past its place does not lie there. A task about holding requires less.
     """
 
     let_go: bool = False
     """Whether nothing may be held, neither by the agent nor by a person's hand."""
     rest_speed: float = 0.0
-    """Speed up to which things are at rest [m/s]: the mean over all particles of how far each is from where it was one
-    control step earlier, divided by the time between. Particles of a fluid that wait in its depot do not count. 0 where
-    things may move."""
+    """Speed below which objects count as at rest [m/s]: the mean over all particles of their displacement since one
+    control step earlier, divided by the time between. Fluid particles parked in the depot do not count. 0 if objects
+    may move.
+    """
     rest_time: float = 0.0
-    """How long they have to be so slow, without interruption [s], in whole control steps and one at least."""
+    """Uninterrupted duration of such slow motion [s], in whole control steps and at least one."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Entries of ``info`` that say what is missing; success is all of them together. None for the goal alone."""
+        """Entries of ``info`` for the separate conditions; success requires all of them. None for the goal alone."""
         found = ("released",) * self.let_go + ("at_rest",) * (self.rest_speed > 0.0)
         return ("at_goal", *found) if found else ()
 
     def rest_steps(self, ctrl_dt: float) -> int:
-        """Return the control steps of a length [s] that things have to be at rest for; 0 if they need not be."""
+        """Return the number of control steps of a given length [s] for which objects must be at rest;
+
+        0 if not required.
+        """
         return max(math.ceil(self.rest_time / ctrl_dt - 1e-6), 1) if self.rest_speed > 0.0 else 0
 
 
 def put_down(config: Any, action_mode: ActionMode) -> Completion:
-    """Return what is asked of things that are put somewhere: hands that can let go have, and all is at rest.
+    """Return the conditions for objects that are put somewhere: hands that can release have, and everything is at rest.
 
-    In modes other than :data:`PICKER_MODES` there is nothing that success could wait for the agent to let go.
+    In modes other than :data:`PICKER_MODES` the agent has nothing to release, so success does not wait for that.
 
     Args:
-        config: the numbers of a task, with ``rest_speed`` and ``rest_time``.
-        action_mode: how the agent acts.
+        config: numbers of a task, with ``rest_speed`` and ``rest_time``. action_mode: action mode of the agent.
     """
     return Completion(action_mode in PICKER_MODES, config.rest_speed, config.rest_time)
 
 
 class Part:
-    """A part of a task that has buffers of its own, or something to do when an episode begins."""
+    """A part of a task with its own buffers, or with launches at the beginning of an episode."""
 
     def add_buffers(self, buffers: Buffers) -> None:
-        """Add what is kept for each environment; :meth:`TaskVectorEnv.get_state` then saves it as well."""
+        """Add the part's buffers for each environment; :meth:`TaskVectorEnv.get_state` then saves them as well."""
 
     def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return launches for the environments that begin an episode.
@@ -92,7 +95,7 @@ class Part:
 
 
 class Score(Part):
-    """How well an environment does: reward terms, performance and success.
+    """Score of an environment: reward terms, performance and success.
 
     A score fills the buffers ``terms`` (num_envs, terms), ``performance`` (num_envs,) and, where :attr:`success_at` is
     0, ``at_goal``. Its :meth:`begin` runs last of all parts, and sets ``start_performance``.
@@ -103,23 +106,23 @@ class Score(Part):
     goal_radius: float
     """Distance within which a particle counts as at its goal [m]."""
     best_performance: float = 0.0
-    """The performance that counts as 1 when normalised."""
+    """Performance that counts as 1 when normalised."""
     success_at: float = 0.0
-    """Normalised performance that counts as being at the goal; 0 where the score decides that itself."""
+    """Normalised performance that counts as being at the goal; 0 if the score decides that itself."""
     completion: Completion = Completion()
-    """What success asks for besides that."""
+    """Further conditions for success."""
 
     def rate(self, world: World) -> Launches:
         """Return the launches that rate every environment."""
         raise NotImplementedError
 
     def goal_reward(self, world: World, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        """Return the reward of ``obs_mode="goal"`` for rows of goals, to the bit what steps pay.
+        """Return the reward of ``obs_mode="goal"`` for rows of goals, identical to the bit to the reward of steps.
 
         Args:
             world: the environments.
             achieved: positions of the goal particles [m], shape (rows, axes * goal particles).
-            desired: their goals [m], likewise.
+            desired: their goals [m], shape (rows, axes * goal particles).
 
         Returns:
             Shape (rows,), float32.
@@ -128,10 +131,10 @@ class Score(Part):
 
 
 class Starts(Protocol):
-    """The states that episodes start from."""
+    """Start states of episodes."""
 
     def positions(self, world: World, held: np.ndarray) -> np.ndarray:
-        """Return where the particles are [m], shape (starts, n, 3), float32.
+        """Return the positions of the particles [m], shape (starts, n, 3), float32.
 
         Args:
             world: the environments, which do not have their start states yet.
@@ -139,12 +142,12 @@ class Starts(Protocol):
         """
 
     def strains(self, world: World) -> np.ndarray:
-        """Return the permanent strains of clay, shape (1 or starts, k); k is 0 for everything else."""
+        """Return the permanent strains of clay, shape (1 or starts, k); k is 0 for other materials."""
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """What ``obs_mode="reduced"`` shows: positions alone, as SoftGym's ``key_point`` observations."""
+    """Content of ``obs_mode="reduced"``: positions alone, as in SoftGym's ``key_point`` observations."""
 
     particles: np.ndarray
     """Particles, shape (k,), int."""
@@ -154,60 +157,68 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Features:
-    """Numbers that say how a task stands."""
+    """Numbers that describe the state of a task."""
 
     count: int
-    """How many there are."""
+    """Count of the numbers."""
     prepare: Callable[[World, Any, int], Any]
-    """From the world, the array of observations, shape (num_envs, size), and the column of the first of them to the
-    launch that fills them in; see :func:`pbd_gym.envs.core.data.buffers.prepare`."""
+    """Function of the world, the array of observations, shape (num_envs, size), and the column of the first number that
+    returns the launch that writes them; see :func:`pbd_gym.envs.core.data.buffers.prepare`.
+    """
 
 
 Expert = Callable[["World"], np.ndarray]
-"""What to do now: actions for every environment, shape (num_envs, size), float32. Asked once before every step."""
+"""Function of a world that returns actions for every environment, shape (num_envs, size), float32; called once before
+every step.
+"""
 
 
 @dataclass(eq=False, repr=False)
 class Task:
-    """The parts of a task. A task of its own is a subclass, made from its numbers and from what a user chose:
-    ``Towel(config, modes)``. Equal arguments make equal tasks, and no device is touched.
+    """The parts of a task.
+
+    A custom task is a subclass, built from its numbers and a user's choices: ``Towel(config, modes)``. Equal arguments
+    make equal tasks, and no device is touched.
     """
 
     scene: Scene
-    """What one environment holds."""
+    """Scene of one environment."""
     hands: Hands
-    """What the agent can do."""
+    """Capabilities of the agent."""
     keypoints: np.ndarray
-    """Particles that ``obs_mode="keypoints"`` and ``"goal"`` show, shape (k,), int."""
+    """Particles shown by ``obs_mode="keypoints"`` and ``"goal"``, shape (k,), int."""
     goal_particles: np.ndarray
     """Particles that have a goal, shape (k,), int; empty in a task without goals."""
     starts: Starts
-    """What episodes start from."""
+    """Start states of episodes."""
     score: Score
     """Reward, performance and success."""
     parts: Sequence[Part] = ()
-    """Other parts, in the order in which they begin an episode: what samples goals, first of all."""
+    """Other parts, in the order in which they begin an episode: the sampler of goals first."""
     reduced: Reduced | None = None
-    """What ``obs_mode="reduced"`` shows, in tasks that have it."""
+    """Content of ``obs_mode="reduced"``, in tasks that have it."""
     features: Features | None = None
     """Numbers that ``obs_mode="keypoints"`` shows in place of particles, and ``"particles"`` after them."""
     start_poses: Callable[[World], np.ndarray] | None = None
-    """Returns the poses of the colliders that move for each start state, shape (1 or starts, moving, 7), as
-    :meth:`pbd_gym.sim.state.State.get_poses`; by default they are where they were added."""
+    """Function that returns the poses of moving colliders for each start state, shape (1 or starts, moving, 7), as
+    :meth:`pbd_gym.sim.state.State.get_poses`; by default their original poses.
+    """
     expert: Expert | None = None
     """A script that solves the task, if there is one."""
     ground: int | None = None
-    """Number of the collider that is the ground, if nothing lies on it at the start; ``randomize`` can then move it."""
+    """Number of the ground's collider, if nothing lies on it at the start; ``randomize`` can then move it."""
     anchor: Point | None = None
-    """The point that stays where it is when the task grows or shrinks [m]; by default the origin on the ground."""
+    """Fixed point when the task grows or shrinks [m]; by default the origin on the ground."""
     goal_shapes: Callable[[World], np.ndarray] | None = None
-    """Returns how all particles are to lie for each start state [m], shape (1 or starts, n, 3), if the goal is such a
-    shape: ``pixels={"goal_picture": True}`` shows it."""
+    """Function that returns the goal shape of all particles for each start state [m], shape (1 or starts, n, 3), if the
+    goal is such a shape: ``pixels={"goal_picture": True}`` shows it.
+    """
     symmetries: Sequence[Symmetry] = ()
-    """Ways to see it as another one that is as likely; agents can learn from images as well."""
+    """Transformations to equally likely situations; agents can learn from these images as well."""
     view_box: Corners | Callable[[np.ndarray], Corners] | None = None
-    """What pictures show: a box, or what returns it for the start positions [m], shape (starts, n, 3). By default one
-    around these."""
+    """Region that pictures show: a box, or a function of the start positions [m], shape (starts, n, 3), that returns
+    one. By default a box around these.
+    """
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and same(vars(self), vars(other))
@@ -223,34 +234,34 @@ class Task:
 
 @dataclass(eq=False, repr=False)
 class World:
-    """A batch of environments as its task sees it: what is simulated, and what is kept for each of them."""
+    """A batch of environments as its task sees it: the simulation, and the data kept for each environment."""
 
     task: Task
-    """What is played."""
+    """Task of the environments."""
     config: Any
-    """The numbers of the task."""
+    """Numbers of the task."""
     modes: Modes
-    """How agents act, see and are paid."""
+    """Modes of actions, observations and rewards."""
     num_envs: int
     """Environments in the batch."""
     max_episode_steps: int | None
     """Steps after which an episode is truncated; None for no limit."""
     actions: Actions
-    """What the numbers of an action mean."""
+    """Meaning of the numbers of an action."""
     hand_grip: int | None
-    """Grip that a person may use, if asked for."""
+    """Grip for a person's use, if requested."""
     model: Model
     solver: Solver
     state: State
     control: Control
     randomization: Randomization
-    """Which parameters differ from environment to environment."""
+    """Parameters that differ between environments."""
     buffers: Buffers
-    """What is kept for each environment besides its physics."""
+    """Data of each environment besides its physics."""
     start_positions: np.ndarray = field(init=False)
-    """Configurations that episodes start from [m], shape (starts, n, 3), float32; there once they have been sampled."""
+    """Start configurations of episodes [m], shape (starts, n, 3), float32; available once they have been sampled."""
     plans: list[Any] = field(init=False)
-    """What a scripted expert has still to do in each environment."""
+    """Remaining plan of a scripted expert in each environment."""
     kept: dict[Any, Any] = field(default_factory=dict)
     """Results of methods that are :func:`worked_out_once`."""
 
@@ -259,7 +270,7 @@ class World:
 
     @property
     def scene(self) -> Scene:
-        """What one environment holds."""
+        """Scene of one environment."""
         return self.task.scene
 
     @property
@@ -269,7 +280,7 @@ class World:
 
     @property
     def anchor(self) -> Point:
-        """The point that stays where it is when the task grows or shrinks [m]; by default it is on the ground."""
+        """Fixed point when the task grows or shrinks [m]; by default it is on the ground."""
         return self.task.anchor or (0.0, self.scene.contact_radius, 0.0)
 
     @property
@@ -284,7 +295,7 @@ class World:
 
 
 def worked_out_once(method: Callable[[_Self, World], _Made]) -> Callable[[_Self, World], _Made]:
-    """Let a method of a part, which is given a world alone, work something out once for each world."""
+    """Decorator that makes a part's method of a world compute its result only once for each world."""
 
     @functools.wraps(method)
     def found(part: _Self, world: World) -> _Made:

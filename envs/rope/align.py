@@ -31,39 +31,38 @@ RADIUS = 0.01
 
 @dataclass(frozen=True)
 class RopeConfig(ReachingConfig):
-    """Numbers of PBDRope-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDRope-v0; each can be passed to ``gym.make``."""
 
     particles: int = 33
-    """Along the rope."""
+    """Number of particles along the rope."""
     rope_length: float = 1.0
     """[m]"""
     density: float = 0.04
     """Mass per length [kg/m]."""
     stretch_compliance: float = 1e-6
-    """Of the segments [m/N]."""
+    """Compliance of the segments [m/N]."""
     bend_compliance: float = 0.1
-    """Of constraints that skip a particle [m/N]."""
+    """Compliance of constraints that skip a particle [m/N]."""
     self_collision: bool = True
     """Whether the rope collides with itself."""
     starts: int = 128
-    """Crooked shapes that episodes start from: four fifths for training, the rest for evaluation; a single one serves
-    both."""
+    """Number of crooked start shapes: four fifths for training, the rest for evaluation; a single one serves both."""
     starts_seed: int = 0
-    """Seed that these shapes are sampled from."""
+    """Seed from which these shapes are sampled."""
     crookedness: float = 1.3
     """Largest angle between the rope and the line through its shape [rad]."""
     goal_radius: float = 0.05
     """Distance within which a point is at its goal, as a share of the length."""
     settle_time: float = 1.0
-    """How long the shapes come to rest before the first episode [s]."""
+    """Time for the shapes to come to rest before the first episode [s]."""
     goal_shift: float = 0.3
     """Largest shift of the line from the middle of the rope, along x and z [m]."""
     goal_turn: float = 0.8
-    """Largest turn of the line from the direction of the rope [rad]."""
+    """Largest angle between the line and the direction of the rope [rad]."""
     rest_speed: float = 0.01
-    """Mean speed of the particles up to which they are at rest [m/s]."""
+    """Mean speed of the particles below which they count as at rest [m/s]."""
     rest_time: float = 0.2
-    """How long they have to be so slow for a success [s]."""
+    """Duration of such slow motion required for success [s]."""
 
     def __post_init__(self) -> None:
         check_numbers(
@@ -83,16 +82,16 @@ class RopeConfig(ReachingConfig):
 
 @wp.struct
 class Line:
-    """What lines are sampled from."""
+    """Parameters for sampling lines."""
 
     offsets: wp.array1d[float]
-    """Of the goals along the line, from its middle, in lengths of the rope."""
+    """Offsets of the goals along the line, from its middle, in lengths of the rope."""
     length: float
-    """Of the rope [m]."""
+    """Length of the rope [m]."""
     shift: float
     """Largest shift along x and z [m]."""
     turn: float
-    """Largest turn [rad]."""
+    """Largest angle [rad]."""
 
 
 @wp.kernel
@@ -111,7 +110,7 @@ def sample_line(
     goals: wp.array3d[float],
     rating: FirstRating,
 ):
-    """Sample goals on a straight line near the rope, turned from the direction in which the rope lies."""
+    """Sample goals on a straight line near the rope, rotated from the direction of the rope."""
     env = wp.tid()
     if chosen[env] == 0:
         return
@@ -134,12 +133,12 @@ def sample_line(
 
 
 class LineGoals(SampledGoals):
-    """Goals on a straight line near the rope, turned from the direction in which it lies."""
+    """Goals on a straight line near the rope, rotated from its direction."""
 
     kernel = sample_line
 
     def inputs(self, world: World) -> list[Any]:
-        """Return what the kernel reads."""
+        """Return the kernel's inputs."""
         b, config = world.buffers, world.config
         line = filled(
             Line,
@@ -177,11 +176,11 @@ def crooked_shapes(config: RopeConfig) -> np.ndarray:
 
 
 class RopeAlign(Task):
-    """A crooked rope, which is to lie straight along a line.
+    """A crooked rope, which must lie straight along a line.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: RopeConfig, modes: Modes) -> None:
@@ -225,14 +224,14 @@ class RopeVectorEnv(TaskVectorEnv):
     ## Description
 
     A rope of one metre lies crooked on the ground, and the agent holds its ends. A line is sampled at reset, near the
-    rope and turned from it. Five points of the rope (its ends, quarters and middle) have to come to their goals on
-    the line and stay there: the ends can be led, the rest has to be pulled straight against the friction of the ground.
-    The rope is a chain of particles with stretch and bending constraints, solved by XPBD in 20 substeps of 1/600 s per
+    rope and at an angle to it. Five points of the rope (its ends, quarters and middle) must come to their goals on the
+    line and stay there: the ends can be led, the rest must be pulled straight against the friction of the ground. The
+    rope is a chain of particles with stretch and bending constraints, solved by XPBD in 20 substeps of 1/600 s per
     action.
 
     ## Action Space
 
-    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the ends all along.
+    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the ends throughout.
 
     | Num | Action                                    | Min | Max | Unit per 1 |
     |-----|-------------------------------------------|-----|-----|------------|
@@ -262,9 +261,9 @@ class RopeVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the five points; distances are compared with the length of the
-    rope, and `r` = 0.05 m. Success asks for the five points within `r` for ten steps (`info["at_goal"]`), for a rope at
+    rope, and `r` = 0.05 m. Success requires the five points within `r` for ten steps (`info["at_goal"]`), a rope at
     rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s)
-    and, with `picker` and `pick_place`, for hands that have let go (`released`).
+    and, with `picker` and `pick_place`, hands that have released (`released`).
 
     ## Starting State
 

@@ -1,4 +1,4 @@
-"""What the rope tasks of the suite share: a rope, how scripts handle copies of it, and how it is tangled."""
+"""Common parts of the suite's rope tasks: a rope, copies for scripts to handle, and tangling."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from pbd_gym.scene.scene import Scene
 KEYPOINTS = 10
 """Observed particles, as in SoftGym."""
 LIFTS = 4
-"""Random pick-and-places that tangle a rope, as in SoftGym."""
+"""Number of random pick-and-places that tangle a rope, as in SoftGym."""
 
 
 @dataclass(frozen=True)
 class RopeTaskConfig(PickerConfig):
-    """Numbers of the rope tasks; each can be given to ``gym.make``. Sizes are SoftGym's."""
+    """Numbers of the rope tasks; each can be passed to ``gym.make``. Sizes are SoftGym's."""
 
     particles: int = 41
-    """Along the rope."""
+    """Number of particles along the rope."""
     rope_length: float = 0.5
     """[m]"""
     substeps: int | None = 48
-    """Simulation steps per action; None for as many as the rope needs."""
+    """Simulation steps per action; None for the number that the rope needs."""
     density: float = 0.1
     """Mass per length [kg/m]."""
     stretch_compliance: float = 1e-6
-    """Of the segments [m/N]."""
+    """Compliance of the segments [m/N]."""
     bend_compliance: float = 0.02
-    """Of constraints that skip a particle [m/N]."""
+    """Compliance of constraints that skip a particle [m/N]."""
     friction: float = 1.0
     """Coulomb coefficient of the ground."""
     self_friction: float = 0.3
     """Coulomb coefficient of the rope on itself."""
     reach: float = 0.05
-    """Distance from which a picker grasps [m]."""
+    """Distance from which a hand grasps [m]."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +53,7 @@ class RopeTaskConfig(PickerConfig):
 
     @property
     def spacing(self) -> float:
-        """Distance of neighbouring particles [m]."""
+        """Distance between neighbouring particles [m]."""
         return self.rope_length / (self.particles - 1)
 
     @property
@@ -83,18 +83,18 @@ class Rope:
         self.scene.add_particle_contacts(rope, config.radius, config.self_friction)
 
     def hands(self) -> Hands:
-        """Return two open pickers at the ends, in a box around the rope."""
+        """Return two open hands at the ends, in a box around the rope."""
         config, ends = self.config, (0, self.config.particles - 1)
         extent = 0.7 * config.rope_length
         box = (-extent, config.radius, -extent), (extent, 0.6 * config.rope_length, extent)
         return two_pickers(config, ends, ends, box, config.radius)
 
     def anyhow(self, *turns: np.ndarray, hands: tuple[int, ...] = (0, 1)) -> tuple[Symmetry, ...]:
-        """Return the symmetries of a rope that may lie anyhow: turned, mirrored, counted from the other end or not.
+        """Return the symmetries of a rope in an arbitrary place: rotated, mirrored, counted from the other end or not.
 
         Args:
-            *turns: what directions may become, shape (3, 3), int.
-            hands: hands at its ends, which change places when it is counted from the other one.
+            *turns: images of the directions, shape (3, 3), int. hands: hands at its ends, which swap when it is counted
+            from the other end.
         """
         everything = np.arange(self.config.particles)
         other_end = Symmetry(np.eye(3, dtype=int), everything[::-1].copy(), hands[::-1])
@@ -105,12 +105,12 @@ class Rope:
         return np.unique(np.linspace(0, self.config.particles - 1, KEYPOINTS).round().astype(np.int32))
 
     def view_box(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return two corners of what pictures show [m], shape (3,) each; see :attr:`Task.view_box`."""
+        """Return two corners of the region that pictures show [m], shape (3,) each; see :attr:`Task.view_box`."""
         half = 0.5 * self.config.rope_length
         return np.array([-half, 0.0, -half]), np.array([half, 0.2 * half, half])
 
     def handler(self, world: World, copies: int, damping: float = 1.0) -> Handler:
-        """Return copies of the rope to be handled by a script, with the grips of the task."""
+        """Return copies of the rope for a script to handle, with the grips of the task."""
         config, start = self.config, np.repeat(self.scene.positions[None], copies, axis=0)
         device, substeps = str(world.model.device.alias), world.solver.substeps
         return Handler(self.scene, start, substeps, config.ctrl_dt, damping, device, config.starts)
@@ -118,7 +118,7 @@ class Rope:
     def tangled(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return ropes after random pick-and-places, with their middle above the origin [m], shape (starts, n, 3).
 
-        As SoftGym makes them: a random particle is lifted, carried off and dropped, four times over.
+        They are made as in SoftGym: a random particle is lifted, carried off and dropped, four times.
         """
         config, count = self.config, self.config.starts
         handler = self.handler(world, count)

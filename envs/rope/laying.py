@@ -1,4 +1,6 @@
-"""Letters as goal shapes for ropes, and how a rope is laid into one, point after point, by what can be seen of it."""
+"""Letters as goal shapes for ropes, and an expert that lays a rope into one, point by point, from observable
+quantities.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def _arc(x: float, y: float, first: float, last: float) -> np.ndarray:
 
 
 def outline(letter: str) -> np.ndarray:
-    """Return the line along which a letter is written, x to the right and y up, shape (k, 2).
+    """Return the stroke of a letter, x to the right and y up, shape (k, 2).
 
     Raises:
         ValueError: for a letter that is not one of :data:`LETTERS`.
@@ -48,8 +50,7 @@ def written(letter: str, count: int, length: float) -> np.ndarray:
 
     Args:
         letter: one of :data:`LETTERS`.
-        count: points.
-        length: of the line [m]; the letter gets the size that goes with it.
+        count: number of points. length: length of the line [m], which determines the size of the letter.
 
     Returns:
         [m], shape (count, 2).
@@ -63,24 +64,28 @@ def written(letter: str, count: int, length: float) -> np.ndarray:
 
 
 LAID, RAISED = 0.016, 0.02
-"""How far from its goal a point lies well, along the ground, and how high it may be there, in lengths of the rope."""
+"""Largest distance from its goal, along the ground, at which a point lies well, and its largest height there, in
+lengths of the rope.
+"""
 NEAR = 0.02
-"""From where a hand takes hold of a point, likewise: from farther away it might take what lies beside it."""
+"""Distance from which a hand grasps a point, in lengths of the rope: from farther away it might grasp a neighbour."""
 LIFT, STEEP, LOW = 0.05, 2.0, 0.02
-"""How high a point is carried, likewise; how much of that height for each metre of its way; and how near to its goal it
-is down on the ground, likewise."""
+"""Carrying height of a point, in lengths of the rope; height per metre of its way; and distance from its goal at which
+it is down on the ground, in lengths of the rope.
+"""
 FEW = 4
-"""Points that do not lie well of which the worst comes first; of more it is the first along the rope."""
+"""Number of misplaced points up to which the worst comes first; with more, the first along the rope does."""
 
 
 class HandOverHand:
-    """Expert that lays the goal particles of a rope at their goals, in their order.
+    """Expert that lays the goal particles of a rope at their goals, in order.
 
-    While one hand carries the next one, the other holds the last one down. All of it follows from where the particles
-    and the hands are and from what these hold, not from the time: a learner that lags behind is told how to go on.
+    While one hand carries the next one, the other holds the last one down. Everything follows from the positions of the
+    particles and hands and from what the hands hold, not from the time, so a learner that lags behind is shown how to
+    continue.
 
     Args:
-        length: of the rope [m].
+        length: length of the rope [m].
     """
 
     def __init__(self, length: float) -> None:
@@ -100,7 +105,7 @@ class HandOverHand:
         busy = np.where(carries.any(axis=1), carries.argmax(axis=1), 1 - holds.argmax(axis=1))
         hand = np.where((holds >= 0).any(axis=1), busy, point % 2)
         targets, closed = hands.copy(), (holds >= 0) & (holds < point[:, None])
-        # Where a hand has to be for what it holds to be at its goal.
+        # The place of a hand that puts its particle at the goal.
         targets += np.where(closed[..., None], np.take_along_axis(goals - x, holds[..., None], axis=1), 0.0)
         here, goal, above = x[rows, point], goals[rows, point], hands[rows, hand] - x[rows, point]
         to_go = np.linalg.norm((goal - here)[:, [0, 2]], axis=1, keepdims=True)
@@ -115,7 +120,9 @@ class HandOverHand:
 
     @staticmethod
     def _held_points(world: World) -> np.ndarray:
-        """Return the goal particle that each hand holds, or one beside it, -1 for none, shape (num_envs, 2), int."""
+        """Return the goal particle that each hand holds, or the one beside its particle, -1 for none, shape (num_envs,
+        2), int.
+        """
         held = held_particles(world)
         nearest = np.abs(held[..., None] - world.goal_particles).argmin(axis=2)
         return np.where(held >= 0, nearest, -1)
@@ -124,9 +131,9 @@ class HandOverHand:
     def _next_point(
         x: np.ndarray, goals: np.ndarray, holds: np.ndarray, length: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return which point comes next, shape (num_envs,), int, and where nothing is left to do, bool.
+        """Return the next point, shape (num_envs,), int, and a mask of environments with nothing left to do, bool.
 
-        What has been laid before the point that is held is left for later.
+        Points laid before the held one are left for later.
         """
         away = np.linalg.norm((x - goals)[..., [0, 2]], axis=2)
         off, last, rows = away > LAID * length, holds.max(axis=1), np.arange(len(x))

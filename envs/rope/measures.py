@@ -1,5 +1,6 @@
-"""How well a rope lies: kernels over the batch, as in :mod:`pbd_gym.envs.core.parts.measures`, in the sizes of the
-scene.
+"""Measures of a rope's shape:
+
+kernels over the batch, as in :mod:`pbd_gym.envs.core.parts.measures`, in the sizes of the scene.
 """
 
 from typing import no_type_check
@@ -12,7 +13,7 @@ from pbd_gym.envs.core.parts.measures import distance_to_goals, point
 wp.set_module_options({"enable_backward": False})
 
 UNREACHED = wp.constant(1.0e9)
-"""More than any distance [m]."""
+"""Value above any distance [m]."""
 
 
 @wp.kernel
@@ -28,7 +29,7 @@ def length_error(
     # Out:
     error: wp.array1d[float],
 ):
-    """How much the distance between two particles differs from ``length`` [m]."""
+    """Return the difference between the distance of two particles and ``length`` [m]."""
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
@@ -49,7 +50,7 @@ def mean_distance_to_shape(
     # Out:
     distance: wp.array1d[float],
 ):
-    """Mean distance of all particles to the shape that belongs to the start state, one by one [m]."""
+    """Return the mean distance of all particles to the start state's goal shape, one by one [m]."""
     env = wp.tid()
     size = parameters[env, SIZE]
     row = start[env] % shapes.shape[0]
@@ -79,7 +80,7 @@ def matched_distance(
     # Out:
     distance: wp.array1d[float],
 ):
-    """Mean distance of particles to goals when each takes the goal that makes the sum smallest [m].
+    """Return the mean distance of particles to goals, assigned so that the sum is smallest [m].
 
     The assignment is exact: shortest augmenting paths over reduced costs, O(k^3).
     Kuhn, "The Hungarian method for the assignment problem", 1955, doi:10.1002/nav.3800020109; Jonker and Volgenant,
@@ -116,7 +117,7 @@ def matched_distance(
                     if cheapest[env, j] < step:
                         step = cheapest[env, j]
                         following = j
-            if following == 0:  # no distance is a number: the environment has diverged and is put back
+            if following == 0:  # no distance is finite: the environment has diverged and is reset
                 break
             for j in range(count + 1):
                 if visited[env, j] != 0:
@@ -145,7 +146,7 @@ def forget_closest(
     # Out:
     closest: wp.array1d[float],
 ):
-    """Forget what episodes before have reached."""
+    """Forget the closest approach of earlier episodes."""
     env = wp.tid()
     if chosen[env] != 0:
         closest[env] = UNREACHED
@@ -165,7 +166,7 @@ def closest_approach(
     # Out:
     distance: wp.array1d[float],
 ):
-    """Smallest mean distance of particles to their goals that the episode has seen [m]."""
+    """Return the smallest mean distance of particles to their goals in the episode so far [m]."""
     env = wp.tid()
     now = distance_to_goals(env, particles, goals, parameters[env, SIZE], lanes, positions)
     closest[env] = wp.min(closest[env], now)

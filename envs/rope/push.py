@@ -23,47 +23,49 @@ from pbd_gym.envs.core.task import Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 
 THICKNESS, HEIGHT = 0.01, 0.035
-"""Half of those of the plate [m]."""
+"""Half the thickness and height of the plate [m]."""
 STROKE = 14
-"""Control steps of a stroke of the expert: up, five across, down and seven forward."""
+"""Control steps of an expert's stroke: up, five across, down and seven forward."""
 CLEAR = 0.04
-"""How high the expert lifts the plate over the rope [m]."""
+"""Height at which the expert lifts the plate over the rope [m]."""
 LAST = 0.08
-"""Way that the expert goes in one stroke; of a longer one it goes half [m]."""
+"""Distance that the expert covers in one stroke; of a longer one it covers half [m]."""
 
 
 @dataclass(frozen=True)
 class RopePushConfig(RopeTaskConfig):
-    """Numbers of PBDRopePush-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDRopePush-v0; each can be passed to ``gym.make``."""
 
     max_step: float = 0.05
     """Largest move of the plate along an axis per action [m]."""
     max_turn: float = 0.5
-    """Largest turn of the plate per action [rad]."""
+    """Largest rotation of the plate per action [rad]."""
     plate_width: float = 0.4
-    """Four fifths of the length of the rope; the narrower, the harder it is to keep the rope straight [m]."""
+    """Width of the plate, four fifths of the length of the rope; a narrower one makes it harder to keep the rope
+    straight [m].
+    """
     paddle_friction: float = 0.5
     """Coulomb coefficient of the plate."""
     pushes: int = 2
     """Random pushes that make the rope crooked."""
     distance: tuple[float, float] = (0.2, 0.35)
-    """How far the middle of the goal is from that of the rope, the least and the most [m]."""
+    """Smallest and largest distance between the middles of the goal and the rope [m]."""
     bearing: float = 0.3
-    """Largest angle between the way to the goal and the perpendicular to the rope, either way [rad]."""
+    """Largest angle between the way to the goal and the perpendicular to the rope, in either direction [rad]."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, positive=("max_turn", "plate_width", "distance"))
         if self.distance[0] > self.distance[1]:
-            raise ValueError(f"distance must be the least and the most, got {self.distance}")
+            raise ValueError(f"distance must be the smallest and the largest, got {self.distance}")
 
 
 class RopePush(Task):
-    """A crooked rope, and a plate that is to push it to a goal.
+    """A crooked rope, and a plate that must push it to a goal.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: RopePushConfig, modes: Modes) -> None:
@@ -96,7 +98,7 @@ class RopePush(Task):
         )
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return ropes after random pushes, turned and with their middle above the origin [m], (starts, n, 3)."""
+        """Return ropes after random pushes, rotated and with their middle above the origin [m], (starts, n, 3)."""
         config, count = self.config, self.config.starts
         handler = self.rope.handler(world, count)
         up, low = self.hands.upper[1], self.hands.lower[1]
@@ -127,7 +129,7 @@ class RopePush(Task):
         return turned
 
     def shapes(self, world: World) -> np.ndarray:
-        """Return where each start state is to come: a straight rope beside it [m], shape (starts, n, 3)."""
+        """Return the goal of each start state: a straight rope beside it [m], shape (starts, n, 3)."""
         config = self.config
         rng = np.random.default_rng([config.starts_seed, 1])
         count = len(world.start_positions)
@@ -143,15 +145,15 @@ class RopePush(Task):
         return np.asarray(middle[:, None] + along_rope[None, :, None] * along[:, None])
 
     def goals(self, world: World) -> np.ndarray:
-        """Return where the goal particles are to come for each start state [m], shape (starts, k, 3)."""
+        """Return the goals of the goal particles for each start state [m], shape (starts, k, 3)."""
         return self.shapes(world)[:, self.goal_particles]
 
     def push_in_strokes(self, world: World) -> np.ndarray:
         """Return the expert's actions: strokes that push all of the rope ahead, with the plate parallel to the goal.
 
         In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far.
-        Meanwhile it goes aside by what the rope is off along the goal. All that is decided as a stroke begins: ask
-        before every step.
+        Meanwhile it moves sideways by the offset of the rope along the goal. All of this is decided when a stroke
+        begins, so call this before every step.
         """
         config, phase = self.config, world.buffers.peek("elapsed") % STROKE
         frame = self.goal_frame(world)
@@ -174,13 +176,13 @@ class RopePush(Task):
         move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
         turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
         turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
-        # No stroke is begun that the episode would cut off.
+        # No stroke begins that the episode would cut off.
         stay = np.array([actions_left(world, env) for env in range(world.num_envs)]) < STROKE - phase
         move[stay], turn[stay] = 0.0, 0.0
         return paddle_actions(world, move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
 
     def goal_frame(self, world: World) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the middle of each goal [m], the direction from the start to it and that along it, (num_envs, 3)."""
+        """Return the middle of each goal [m], the direction from the start to it and along it, (num_envs, 3)."""
         goals, _ = goals_and_points(world)
         along = goals[:, -1] - goals[:, 0]
         along /= np.linalg.norm(along, axis=1, keepdims=True)
@@ -193,13 +195,13 @@ class RopePush(Task):
         """Return where the plate goes down and how far it then pushes.
 
         Returns:
-            Shape (num_envs, 4) [m]: where the plate comes down along the goal and on the way to it, where on the way
-            it stops, and how far it goes along the goal meanwhile.
+            Shape (num_envs, 4) [m]: where the plate goes down, along the goal and along the way to it; where on the way
+            it stops; and how far it moves along the goal meanwhile.
         """
         config = self.config
         x = world.state.get_positions().astype(np.float64) - middle[:, None]
         depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
-        # In the end what hooks back at the ends, beside the plate.
+        # At the end, the parts that hook back at the ends, beside the plate.
         lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.012)
         worst = aside[np.arange(world.num_envs), depth.argmin(axis=1)]
         lane = np.where(lagging, worst, aside.mean(axis=1))
@@ -219,21 +221,22 @@ class RopePushVectorEnv(TaskVectorEnv):
     ## Description
 
     After DaXBench's push_rope (Chen et al., "DaXBench: Benchmarking Deformable Object Manipulation with Differentiable
-    Physics", 2023): a crooked rope lies on the ground, and is to be pushed to its goal, a straight rope, by an upright
+    Physics", 2023): a crooked rope lies on the ground, and must be pushed to its goal, a straight rope, by an upright
     plate that can be lifted over it. In DaXBench an action is a whole push from one point to another; here the plate
     moves and turns in every step, so a push can take any form. The rope is that of `PBDRopeStraighten-v0`, 0.5 m long.
-    The plate is 0.4 m wide; what it does not touch lags behind and pulls the rest together.
+    The plate is 0.4 m wide; the parts it does not touch lag behind and pull the rest together.
 
     ## Action Space
 
     `Box(-1, 1, (4,), float32)` with `action_mode="paddle"`.
 
-    | Num | Action                                     | Min | Max | Unit per 1 |
-    |-----|--------------------------------------------|-----|-----|------------|
-    | 0-2 | displacement of the plate along x, y, z    | -1  | 1   | 0.05 m     |
-    | 3   | turn of the plate about the vertical       | -1  | 1   | 0.5 rad    |
+    | Num | Action                                   | Min | Max | Unit per 1 |
+    |-----|------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the plate along x, y, z  | -1  | 1   | 0.05 m     |
+    | 3   | rotation of the plate about the vertical | -1  | 1   | 0.5 rad    |
 
-    The plate faces +x at the start and turns by up to a right angle either way; both of its faces push. It can rise by
+    The plate faces +x at the start and turns by up to a right angle in either direction; both of its faces push. It can
+    rise by
     0.1 m. Its lower edge goes down into the ground, so that the rope does not slip under it.
 
     ## Observation Space

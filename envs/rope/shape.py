@@ -24,19 +24,20 @@ from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape
 
 @dataclass(frozen=True)
 class RopeShapeConfig(RopeTaskConfig):
-    """Numbers of PBDRopeShape-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDRopeShape-v0; each can be passed to ``gym.make``."""
 
     ordered: bool = False
-    """Whether each particle has a goal of its own in the letter (SoftGym's reward ``index``); otherwise each of the ten
-    points may take any of the ten goals (``bigraph``)."""
+    """Whether each particle has its own goal in the letter (SoftGym's reward ``index``); otherwise each of the ten
+    points may take any of the ten goals (``bigraph``).
+    """
 
 
 class RopeShape(Task):
-    """A tangled rope, and for each start state a letter into whose shape it is to be laid.
+    """A tangled rope, and for each start state a letter into whose shape it must be laid.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: RopeShapeConfig, modes: Modes) -> None:
@@ -58,13 +59,13 @@ class RopeShape(Task):
         )
 
     def letters(self) -> np.ndarray:
-        """Return the letter of each start state as a number into ``LETTERS``, shape (starts,)."""
+        """Return the letter of each start state as an index into ``LETTERS``, shape (starts,)."""
         return np.random.default_rng([self.config.starts_seed, 1]).integers(len(LETTERS), size=self.config.starts)
 
     def shapes(self, world: World) -> np.ndarray:
-        """Return where every particle belongs for each start state [m], shape (starts, n, 3).
+        """Return the target of every particle for each start state [m], shape (starts, n, 3).
 
-        Without an order the letter is written from that end on from which the way of the particles is shorter.
+        Without an order the letter is written from the end that gives the particles the shorter way.
         """
         config = self.config
         flat = np.stack([written(letter, config.particles, config.rope_length) for letter in LETTERS])
@@ -77,7 +78,7 @@ class RopeShape(Task):
         return np.where((ways[1] < ways[0])[:, None, None], shapes[:, ::-1], shapes)
 
     def goals(self, world: World) -> np.ndarray:
-        """Return where the goal particles belong for each start state [m], shape (starts, k, 3)."""
+        """Return the targets of the goal particles for each start state [m], shape (starts, k, 3)."""
         return self.shapes(world)[:, self.goal_particles]
 
     def distance_in_order(self, world: World, out: Any) -> Any:
@@ -89,7 +90,7 @@ class RopeShape(Task):
         )  # fmt: skip
 
     def matched_distance(self, world: World, out: Any) -> Any:
-        """Return the launch for the mean distance of the ten points from the ten goals, paired as is best [m]."""
+        """Return the launch for the mean distance of the ten points from the ten goals, in the best pairing [m]."""
         b, shape = world.buffers, (world.num_envs, len(self.goal_particles) + 1)
         scratch = [wp.zeros(shape, dtype=kind, device=world.model.device) for kind in 3 * [float] + 3 * [wp.int32]]
         return prepare(
@@ -104,20 +105,20 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     ## Description
 
     SoftGym's RopeConfiguration (Lin et al., "SoftGym: Benchmarking Deep Reinforcement Learning for Deformable Object
-    Manipulation", 2020). A rope of half a metre lies crooked on the ground. Two pickers have to lay it in the shape of
+    Manipulation", 2020). A rope of half a metre lies crooked on the ground. Two hands must lay it in the shape of
     an S, O, M, C or U, as long as the rope. The rope is that of `PBDRopeStraighten-v0`. SoftGym's goals come from an
-    external file, one of them with another particle count than the ropes; here they are made from arcs and lines for
-    any particle count.
+    external file, one of them with a particle count different from the ropes'; here they are made from arcs and lines
+    for any particle count.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.RopeStraightenVectorEnv`, whose
-    `action_mode="pick_place"` there is as well.
+    `Box(-1, 1, (8,), float32)`: two hands, as in :class:`pbd_gym.envs.RopeStraightenVectorEnv`, whose
+    `action_mode="pick_place"` is also available.
 
     ## Observation Space
 
     `Box(-100, 100, (98,), float32)` with `obs_mode="keypoints"`: ten particles in order along the rope, both ends
-    among them. SoftGym's 66 numbers are the positions, the goals (here as offsets) and the positions of the pickers.
+    among them. SoftGym's 66 numbers are the positions, the goals (here as offsets) and the positions of the hands.
 
     | Num   | Observation                                                  | Min  | Max | Unit |
     |-------|--------------------------------------------------------------|------|-----|------|
@@ -137,9 +138,9 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     `distance`: minus the mean distance of the ten points from the ten goals in the pairing whose sum is smallest [m],
     an exact assignment; with `ordered=True` minus the mean distance of all particles from their own goals. `effort` is
     0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is (p
-    - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it, of a rope that has been let
-    go and is at rest, as in :class:`pbd_gym.envs.RopeStraightenVectorEnv`; with `obs_mode="goal"` it is the goals
-    reached instead of the 0.9. Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
+    - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it, of a rope that has been released
+      and is at rest, as in :class:`pbd_gym.envs.RopeStraightenVectorEnv`; with `obs_mode="goal"` it requires the goals
+      to be reached instead of the 0.9. Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

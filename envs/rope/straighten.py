@@ -21,11 +21,11 @@ from pbd_gym.envs.rope.measures import length_error
 
 
 class RopeStraighten(Task):
-    """A tangled rope, which is to be pulled straight.
+    """A tangled rope, which must be pulled straight.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: RopeTaskConfig, modes: Modes) -> None:
@@ -46,7 +46,7 @@ class RopeStraighten(Task):
         )
 
     def length_error(self, world: World, out: Any) -> Any:
-        """Return the launch for how much the distance of the ends differs from the length of the rope [m]."""
+        """Return the launch for the difference between the distance of the ends and the length of the rope [m]."""
         config, parameters = self.config, world.buffers["parameters"]
         return prepare(
             world, length_error, 0, config.particles - 1, config.rope_length, parameters, world.model.lanes,
@@ -54,9 +54,9 @@ class RopeStraighten(Task):
         )  # fmt: skip
 
     def pull_apart(self, world: World) -> np.ndarray:
-        """Return the expert's actions: take both ends, lead them apart, the way they are apart already, and let go.
+        """Return the expert's actions: grasp both ends, pull them apart in their current direction, and release.
 
-        A rope with a knot would snap back from its full length: they go back until it is not stretched.
+        A rope with a knot would snap back from its full length, so they go back until it is not stretched.
         """
         config, x, b = self.config, world.state.get_positions(), world.buffers
         ends = x[:, [0, -1]]
@@ -71,7 +71,7 @@ class RopeStraighten(Task):
         half = 0.5 * length * across
         middle = np.array([0.0, config.radius, 0.0])
         apart = np.stack([middle - half, middle + half], axis=1)
-        # Where the picker has to be for what it holds to be there.
+        # The place of a hand that puts its particle there.
         apart += grip_positions(world) - ends
         wrong = (held >= 0) & (held != [0, config.particles - 1])
         still = (b.peek("at_rest") > 0) & (np.abs(distance - length) < 0.005 * full)[:, 0]
@@ -87,30 +87,30 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     ## Description
 
     SoftGym's RopeFlatten (Lin et al., "SoftGym: Benchmarking Deep Reinforcement Learning for Deformable Object
-    Manipulation", 2020). A rope of half a metre lies crooked on the ground, often across itself. Two pickers, which can
-    grasp any of its particles, have to pull its ends as far apart as it is long. The rope is a chain of 41 particles
-    with stretch and bending constraints that collides with itself, solved by XPBD in 48 substeps of 1/600 s per action.
+    Manipulation", 2020). A rope of half a metre lies crooked on the ground, often across itself. Two hands, which can
+    grasp any of its particles, must pull its ends as far apart as it is long. The rope is a chain of 41 particles with
+    stretch and bending constraints that collides with itself, solved by XPBD in 48 substeps of 1/600 s per action.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per picker. A picker opens unless `grip` is
-    above 0; if it is, an empty picker closes on the nearest free particle within 0.05 m. Then it moves.
+    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per hand. A hand opens unless `grip` is above
+    0; if it is, an empty hand closes on the nearest free particle within 0.05 m. Then it moves.
 
-    | Num | Action                                      | Min | Max | Unit per 1 |
-    |-----|---------------------------------------------|-----|-----|------------|
-    | 0-2 | displacement of the first picker, x, y, z   | -1  | 1   | 0.08 m     |
-    | 3   | grip of the first picker, closed above 0    | -1  | 1   |            |
-    | 4-6 | displacement of the second picker, x, y, z  | -1  | 1   | 0.08 m     |
-    | 7   | grip of the second picker, closed above 0   | -1  | 1   |            |
+    | Num | Action                                   | Min | Max | Unit per 1 |
+    |-----|------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the first hand, x, y, z  | -1  | 1   | 0.08 m     |
+    | 3   | grip of the first hand, closed above 0   | -1  | 1   |            |
+    | 4-6 | displacement of the second hand, x, y, z | -1  | 1   | 0.08 m     |
+    | 7   | grip of the second hand, closed above 0  | -1  | 1   |            |
 
-    With `action_mode="pick_place"` the first three numbers of each picker are a place in the box in which the pickers
-    stay (0.7 rope lengths to each side of the origin, up to 0.6 high), and an action is ten control steps, as many as
-    the longest way may need. Two pickers do not tear the rope: they stay closer than 1.05 times the rope between them.
+    With `action_mode="pick_place"` the first three numbers of each hand are a place in the box in which the hands stay
+    (0.7 rope lengths to each side of the origin, up to 0.6 high), and an action is ten control steps, as many as the
+    longest way may need. Two hands do not tear the rope: they stay closer than 1.05 times the rope between them.
 
     ## Observation Space
 
     `Box(-100, 100, (68,), float32)` with `obs_mode="keypoints"`: ten particles in order along the rope, both ends
-    among them. SoftGym's 36 numbers are 0-29 and the positions of the pickers.
+    among them. SoftGym's 36 numbers are 0-29 and the positions of the hands.
 
     | Num   | Observation                                       | Min  | Max | Unit |
     |-------|---------------------------------------------------|------|-----|------|
@@ -123,10 +123,10 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    `error`: minus how much the distance of the ends differs from the length L of the rope [m]; `effort` is 0 unless
-    `effort_weight` is given. `info["performance"]` is the error term p, and `normalized_performance` is (p + L) / L as
-    in SoftGym: 1 for a straight rope and 0 for ends that meet, whatever the start. Success is 0.9 of it
-    (`info["at_goal"]`), of a rope that no picker holds (`released`) and that is at rest (`at_rest`: its particles have
+    `error`: minus the difference between the distance of the ends and the length L of the rope [m]; `effort` is 0
+    unless `effort_weight` is given. `info["performance"]` is the error term p, and `normalized_performance` is (p + L)
+    / L as in SoftGym: 1 for a straight rope and 0 for ends that meet, whatever the start. Success is 0.9 of it
+    (`info["at_goal"]`), of a rope that no hand holds (`released`) and that is at rest (`at_rest`: its particles have
     moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s). Other reward modes: see
     :class:`pbd_gym.envs.TaskVectorEnv`.
 

@@ -23,33 +23,35 @@ from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import closest_approach, forget_closest
 
 SWINGS = 96
-"""Widths of its swing that the expert tries out."""
+"""Number of swing widths that the expert tries out."""
 SWING_STEPS = 70
-"""Its length in control steps."""
+"""Length of a swing in control steps."""
 PERIOD, PHASES, RISE, RAMP = 1.085, (4.195, 0.87), -0.793, 0.48
-"""The swing: its period, in those of a rod; where the hand begins along and up, in radians; how far it goes up, over
-how far it goes along; and after how much of a period it is at its widest. The cross-entropy method found them: of all
-such swings, those of different widths come within 7 % of the way to every goal, and do so gradually, so that an agent
-can learn which one to take."""
+"""Parameters of the swing: its period, in those of a rod; the phases at which the hand begins along and up, in radians;
+its rise relative to its travel along; and the share of a period after which it is at its widest. They were found by the
+cross-entropy method: of all such swings, those of different widths come within 7 % of the way to every goal, and do so
+gradually, so that an agent can learn which one to choose.
+"""
 
 
 @dataclass(frozen=True)
 class RopeWhipConfig(RopeTaskConfig):
-    """Numbers of PBDRopeWhip-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDRopeWhip-v0; each can be passed to ``gym.make``."""
 
     ctrl_dt: float = 0.04
     """Time between actions [s]."""
     substeps: int | None = 64
-    """Simulation steps per action. With one sweep in each, all of a hanging rope pulls at its first segment by
-    g h^2 per particle: with 16 it hangs 7 % longer than it is, and bobs."""
+    """Simulation steps per action. With one sweep in each, the whole hanging rope stretches its first segment by g h^2
+    per particle: with 16 steps it hangs 7 % longer than it is, and bobs.
+    """
     max_step: float = 0.015
     """Largest move of the hand along an axis per action [m]."""
     damping: float = 0.3
     """Rate at which particles lose velocity to the air [1/s]."""
     start_shift: float = 0.02
-    """Standard deviation of where the rope hangs, along x and z [m]."""
+    """Standard deviation of the rope's place, along x and z [m]."""
     room: float = 0.3
-    """How far the hand may go from the middle along each axis, in lengths of the rope."""
+    """Largest distance of the hand from the middle along each axis, in lengths of the rope."""
     nearest: float = 0.6
     """Smallest distance of a goal from the vertical through the rope, in lengths of the rope."""
     farthest: float = 0.9
@@ -62,7 +64,7 @@ class RopeWhipConfig(RopeTaskConfig):
 
 
 class ClosestApproach(Part):
-    """The smallest distance of the goal particles from their goals that an episode has seen [m]."""
+    """Smallest distance of the goal particles from their goals in the episode so far [m]."""
 
     def add_buffers(self, buffers: Buffers) -> None:
         buffers.add("closest")
@@ -85,7 +87,7 @@ class RopeWhip(Task):
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: RopeWhipConfig, modes: Modes) -> None:
@@ -127,7 +129,7 @@ class RopeWhip(Task):
         return handler.positions() + shift
 
     def hanging(self, world: World, copies: int, damping: float) -> Handler:
-        """Return copies of the rope that hang from what holds their first particle, to be handled by a script."""
+        """Return copies of the rope that hang by their first particle, for a script to handle."""
         handler = self.rope.handler(world, copies, damping)
         held = np.full((copies, self.scene.grip_count), -1)
         held[:, 0] = 0
@@ -149,12 +151,12 @@ class RopeWhip(Task):
         """Return swings of several widths in the plane of x and y.
 
         Returns:
-            Moves of the hand, shape (swings, steps, 2), and where the tip then is from where the hand was at first,
-            likewise [m].
+            Moves of the hand, shape (swings, steps, 2), and the place of the tip relative to the hand's start, shape
+            (swings, steps, 2) [m].
         """
         config = self.config
         time = config.ctrl_dt * np.arange(1, SWING_STEPS + 1)
-        # A rope that hangs straight swings about as a rod does.
+        # A rope that hangs straight swings approximately like a rod.
         period = PERIOD * 2.0 * np.pi * np.sqrt(2.0 * config.rope_length / (3.0 * 9.81))
         turns, ramp = 2.0 * np.pi * time / period, np.minimum(time / (RAMP * period), 1.0)  # from rest
         widest = 0.9 * (config.room - 0.1) * config.rope_length
@@ -176,9 +178,9 @@ class RopeWhip(Task):
         return moves, cached(what, world.model.device, tips, (SWINGS, SWING_STEPS, 2), np.float64)
 
     def best_swing(self, world: World) -> np.ndarray:
-        """Return the expert's actions: the swing whose tip comes closest to the goal, of those that it has tried out.
+        """Return the expert's actions: of the swings tried out, the one whose tip comes closest to the goal.
 
-        The swing is turned into the vertical plane through the hand and the goal.
+        The swing is rotated into the vertical plane through the hand and the goal.
         """
         moves, tips = self.swings(world)
         b = world.buffers
@@ -198,10 +200,10 @@ class RopeWhipVectorEnv(TaskVectorEnv):
     ## Description
 
     After DaXBench's whip_rope (Chen et al., "DaXBench: Benchmarking Deformable Object Manipulation with Differentiable
-    Physics", 2023): a hand that moves in three dimensions holds one end of a hanging rope. Its other end has to come as
+    Physics", 2023): a hand that moves in three dimensions holds one end of a hanging rope. Its other end must come as
     close as possible to a goal, which is out of reach unless the hand swings the rope, since the hand stays in a small
-    box. DaXBench compares the rope with a recorded shape; here the goal is a point, sampled anew, and what counts is
-    the closest approach. The rope is half a metre long, and solved by XPBD in 64 substeps of 1/1600 s per action.
+    box. DaXBench compares the rope with a recorded shape; here the goal is a random point, and the closest approach
+    counts. The rope is half a metre long, and solved by XPBD in 64 substeps of 1/1600 s per action.
 
     ## Action Space
 
@@ -223,9 +225,8 @@ class RopeWhipVectorEnv(TaskVectorEnv):
 
     `distance`: minus the smallest distance of the tip to the goal that the episode has seen [m]; `effort` is 0 unless
     `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is
-    (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of it: a hit, for which
-    the rope has to be held and to move. Since p never falls, `reward_mode="delta"` pays exactly for new closest
-    approaches.
+    (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of it: a hit, for which the rope must be held and
+    move. Since p never falls, `reward_mode="delta"` rewards exactly the new closest approaches.
 
     ## Starting State
 

@@ -1,4 +1,4 @@
-"""What the soft-body tasks of the suite share: a body on the ground that paddles touch, and how it may start."""
+"""Common parts of the suite's soft-body tasks: a body on the ground for paddles to touch, and its start states."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pbd_gym.scene.scene import Scene
 
 @dataclass(frozen=True)
 class SoftTaskConfig(ManipulationConfig):
-    """Numbers of the soft-body tasks; each can be given to ``gym.make``."""
+    """Numbers of the soft-body tasks; each can be passed to ``gym.make``."""
 
     density: float = 300.0
     """Mass per volume [kg/m^3]; that of a sponge."""
     young_modulus: float = 3e4
     """Stiffness [Pa]."""
     poisson_ratio: float = 0.4
-    """How much the body widens when squeezed."""
+    """Poisson's ratio of the body."""
     contact_radius: float = 0.005
     """Distance that its particles keep from the ground and from paddles [m]."""
     paddle_friction: float = 1.0
@@ -36,7 +36,7 @@ class SoftTaskConfig(ManipulationConfig):
     spread: float = 0.03
     """Largest distance of the body from the middle at the start, along x and z [m]."""
     yaw: float = np.pi
-    """Largest turn of the body about the vertical at the start, either way [rad]."""
+    """Largest rotation of the body about the vertical at the start, in either direction [rad]."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,8 +48,8 @@ class Body:
 
     Args:
         config: the task's numbers.
-        mesh: the shape of the body at rest, centred on the origin.
-        material: what it is made of; by default of an elastic material with the numbers of ``config``.
+        mesh: rest shape of the body, centred on the origin. material: material of the body; by default an elastic one
+        with the numbers of ``config``.
     """
 
     def __init__(self, config: SoftTaskConfig, mesh: TetMesh, material: SoftMaterial | None = None) -> None:
@@ -60,15 +60,15 @@ class Body:
         material = material or SoftMaterial(config.density, config.young_modulus, config.poisson_ratio)
         self.body = self.scene.add_soft_body(mesh, material, position=(0.0, height, 0.0))
         self.indices = self.body.indices
-        """Its particles, in the order of the points of the mesh, shape (n,), int."""
+        """Particles of the body, in the order of the points of the mesh, shape (n,), int."""
 
     @property
     def middle(self) -> np.ndarray:
-        """The particle nearest to the centre of the body, shape (1,), int32."""
+        """Particle nearest to the centre of the body, shape (1,), int32."""
         return self.indices[[np.argmin(np.linalg.norm(self.mesh.positions, axis=1))]]
 
     def variations(self) -> np.random.Generator:
-        """Return the stream that goals of the start states are sampled from; the same one every time."""
+        """Return the random stream for the goals of the start states; the same one every time."""
         return np.random.default_rng([self.config.starts_seed, 1])
 
     @worked_out_once
@@ -90,12 +90,12 @@ class Body:
         return self.settled(world)[1]
 
     def handler(self, world: World, positions: np.ndarray, damping: float) -> Handler:
-        """Return copies of the body, paddles included, to be handled by a script."""
+        """Return copies of the body, paddles included, for a script to handle."""
         config, device = self.config, str(world.model.device.alias)
         return Handler(self.scene, positions, world.solver.substeps, config.ctrl_dt, damping, device)
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
-        """Return the body at rest under its weight, moved and turned about the vertical [m], shape (starts, n, 3)."""
+        """Return the body at rest under its weight, shifted and rotated about the vertical [m], (starts, n, 3)."""
         config, count = self.config, self.config.starts
         shape, _ = self.settled(world)
         angle = rng.uniform(-config.yaw, config.yaw, count)
@@ -108,6 +108,6 @@ class Body:
 
 
 def hands_box(hands: Hands, share: float = 0.65) -> Corners:
-    """Return what pictures show: ``share`` of the width of the box of the hands, and nine tenths of its height."""
+    """Return the region that pictures show: ``share`` of the width of the hands' box, and nine tenths of its height."""
     shares = np.array([share, 0.9, share])
     return np.array(hands.lower) * shares, np.array(hands.upper) * shares

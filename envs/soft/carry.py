@@ -22,28 +22,28 @@ from pbd_gym.scene.scene import Scene
 
 @dataclass(frozen=True)
 class SoftConfig(ReachingConfig):
-    """Numbers of PBDSoftBody-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDSoftBody-v0; each can be passed to ``gym.make``."""
 
     radius: float = 0.12
-    """Of the ball [m]."""
+    """Radius of the ball [m]."""
     resolution: int = 3
-    """How finely it is divided; see :func:`pbd_gym.geometry.tetmeshes.ball`."""
+    """Resolution of the mesh; see :func:`pbd_gym.geometry.tetmeshes.ball`."""
     density: float = 80.0
     """Mass per volume [kg/m^3]; that of a foam."""
     young_modulus: float = 1e5
     """Stiffness [Pa]."""
     poisson_ratio: float = 0.4
-    """How much it widens when squeezed."""
+    """Poisson's ratio of the ball."""
     damping: float = 0.5
     """Rate at which particles lose velocity to the air [1/s]."""
     settle_time: float = 2.0
-    """How long the ball comes to rest before the first episode [s]."""
+    """Time for the ball to come to rest before the first episode [s]."""
     goal_radius: float = 0.15
     """Distance within which a point is at its goal, as a share of the diameter."""
     goal_shift: tuple[float, float, float] = (0.3, 0.25, 0.3)
-    """Largest shift of the goals from where the points are at the start, along x, y and z [m]; y goes up only."""
+    """Largest shift of the goals from the points at the start, along x, y and z [m]; y goes only up."""
     goal_turn: float = 0.8
-    """Largest turn of the goals about the vertical [rad]."""
+    """Largest rotation of the goals about the vertical [rad]."""
 
     def __post_init__(self) -> None:
         check_numbers(
@@ -58,11 +58,11 @@ class SoftConfig(ReachingConfig):
 
 
 class SoftCarry(Task):
-    """A soft ball that is held at two points; others are to come to rest at their goals.
+    """A soft ball that is held at two points; others must come to rest at their goals.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: SoftConfig, modes: Modes) -> None:
@@ -105,14 +105,14 @@ class SoftVectorEnv(TaskVectorEnv):
     ## Description
 
     A ball of soft foam lies on the ground, and the agent holds it at its upper left and right. Four other points (top,
-    bottom, front and back) have goals: where they would be if the ball were lifted, carried and turned about the
-    vertical. The ball sags, wobbles and bounces, so it has to be led there and brought to rest. It is a mesh of
-    tetrahedra of stable neo-Hookean material, solved by XPBD in 20 substeps of 1/600 s per action; let go
+    bottom, front and back) have goals: where they would be if the ball were lifted, carried and rotated about the
+    vertical. The ball sags, wobbles and bounces, so it must be led there and brought to rest. It is a mesh of
+    tetrahedra of stable neo-Hookean material, solved by XPBD in 20 substeps of 1/600 s per action; when released
     (`action_mode="picker"`), it falls and bounces on the ground.
 
     ## Action Space
 
-    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the ball all along.
+    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the ball throughout.
 
     | Num | Action                                    | Min | Max | Unit per 1 |
     |-----|-------------------------------------------|-----|-----|------------|
@@ -143,7 +143,8 @@ class SoftVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the four points; distances are compared with the diameter of the
-    ball, and `r` = 0.036 m. The goals are in the air, where the ball has to be held: success does not ask to let go.
+    ball, and `r` = 0.036 m. The goals are in the air, where the ball must be held, so success does not require
+    releasing it.
 
     ## Starting State
 

@@ -27,39 +27,39 @@ from pbd_gym.scene.scene import Scene
 PLATE = (0.01, 0.04, 0.04)
 """Half the thickness, height and width of a plate [m]."""
 GAP = 0.06
-"""Between a plate and the ball in the middle, at the start [m]."""
+"""Gap between a plate and the ball in the middle, at the start [m]."""
 
 
 @dataclass(frozen=True)
 class SoftLiftConfig(SoftTaskConfig):
-    """Numbers of PBDSoftLift-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDSoftLift-v0; each can be passed to ``gym.make``."""
 
     radius: float = 0.06
-    """Of the ball [m]."""
+    """Radius of the ball [m]."""
     resolution: int = 2
-    """How finely it is divided; see :func:`pbd_gym.geometry.tetmeshes.ball`."""
+    """Resolution of the mesh; see :func:`pbd_gym.geometry.tetmeshes.ball`."""
     lift: tuple[float, float] = (0.1, 0.25)
-    """How far the ball has to be lifted, the least and the most [m]."""
+    """Smallest and largest height to which the ball must be lifted [m]."""
     near_weight: float = 0.5
-    """Reward lost per metre that the plates are away from the middle of the ball; it is no part of the performance."""
+    """Reward lost per metre between the plates and the middle of the ball; not part of the performance."""
     reach: float = 0.03
-    """Distance from which a picker grasps [m]."""
+    """Distance from which a hand grasps [m]."""
     rest_speed: float = 0.02
-    """Mean speed of the particles up to which they are at rest [m/s]; a ball that two pickers hold turns slowly."""
+    """Mean speed of the particles below which they count as at rest [m/s]; a ball held by two hands turns slowly."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, positive=("radius", "resolution", "lift", "reach"))
         if self.lift[0] > self.lift[1]:
-            raise ValueError(f"lift must be the least and the most, got {self.lift}")
+            raise ValueError(f"lift must be the smallest and the largest, got {self.lift}")
 
 
 class SoftLift(Task):
-    """A soft ball, which two plates or pickers are to lift to a height, and to hold there.
+    """A soft ball, which two plates or hands must lift to a height and hold there.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: SoftLiftConfig, modes: Modes) -> None:
@@ -95,19 +95,19 @@ class SoftLift(Task):
 
     @property
     def extent(self) -> float:
-        """How far plates and pickers go along x and z [m]."""
+        """Largest distance of plates and hands from the middle along x and z [m]."""
         return self.config.radius + 2.0 * GAP + PLATE[0]
 
     @property
     def ceiling(self) -> float:
-        """How high they go [m]."""
+        """Largest height of plates and hands [m]."""
         return 2.0 * self.config.radius + self.config.lift[1]
 
     def add_plates(self, scene: Scene) -> tuple[Paddle, ...]:
         """Add two plates that stand on either side of the ball, and return them."""
         config, paddles = self.config, []
         away, height = config.radius + GAP + PLATE[0], max(config.radius, PLATE[1]) + config.contact_radius
-        inner = PLATE[0] + 0.3 * config.radius  # what is between the plates keeps some room
+        inner = PLATE[0] + 0.3 * config.radius  # the object between the plates keeps some room
         for side in (-1.0, 1.0):
             number = scene.add_collider(Box((side * away, height, 0.0), PLATE, friction=config.paddle_friction), True)
             reach = sorted((side * inner, side * self.extent))
@@ -144,7 +144,7 @@ class SoftLift(Task):
         targets = np.repeat(middle[:, None], 2, axis=1)
         targets[..., 0] += sides * grip
         moves = targets - positions
-        # Lift once both plates have closed; what is squeezed gives way a little, so the rest is measured at the ball.
+        # Lift once both plates have closed; the squeezed ball yields slightly, so the rest is measured at the ball.
         closed = (np.abs(moves[..., [0, 2]]) < 0.25 * self.config.radius).all(axis=(1, 2))
         moves[..., 1] = np.where(closed[:, None], wanted[:, None, 1], moves[..., 1])
         moves[closed, :, 0] += wanted[closed, None, 0]
@@ -157,10 +157,10 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A ball of soft foam lies on the ground between two upright plates. Nothing sticks: the plates have to squeeze the
-    ball hard enough for friction to carry it, lift it to its goal straight above where it lay, and hold it there. It is
-    a mesh of stable neo-Hookean tetrahedra, solved by XPBD in 32 substeps of 2.5 ms per action. A ball cannot fold onto
-    itself, so its particles do not collide with one another.
+    A ball of soft foam lies on the ground between two upright plates. Nothing sticks: the plates must squeeze the ball
+    hard enough for friction to carry it, lift it to its goal vertically above its start, and hold it there. It is a
+    mesh of stable neo-Hookean tetrahedra, solved by XPBD in 32 substeps of 2.5 ms per action. A ball cannot fold onto
+    itself, so its particles do not collide with each other.
 
     ## Action Space
 
@@ -172,8 +172,8 @@ class SoftLiftVectorEnv(TaskVectorEnv):
     | 0-2 | displacement of the left plate, x, y, z   | -1  | 1   | 0.02 m     |
     | 3-5 | displacement of the right plate, x, y, z  | -1  | 1   | 0.02 m     |
 
-    `action_mode="picker"` has two pickers in place of the plates, at the left and right of the ball, open at the start:
-    `(x, y, z, grip)` each, `Box(-1, 1, (8,), float32)`. A picker grasps the nearest free particle within 0.03 m while
+    `action_mode="picker"` has two hands in place of the plates, at the left and right of the ball, open at the start:
+    `(x, y, z, grip)` each, `Box(-1, 1, (8,), float32)`. A hand grasps the nearest free particle within 0.03 m while
     `grip` is above 0, and opens otherwise.
 
     ## Observation Space
@@ -189,8 +189,8 @@ class SoftLiftVectorEnv(TaskVectorEnv):
     | 45-50 | positions of the plates                                       | -100 | 100 | m    |
 
     `obs_mode="particles"` has all particles in place of the points; `obs_mode="goal"` is a dict without the offset, and
-    with `achieved_goal` and `desired_goal`, the middle and its goal (3 numbers each). With pickers, the
-    positions of the pickers, and whether they hold (0 or 1), replace those of the plates.
+    with `achieved_goal` and `desired_goal`, the middle and its goal (3 numbers each). With hands, the positions of the
+    hands, and whether they hold (0 or 1), replace those of the plates.
 
     ## Rewards
 
@@ -200,16 +200,16 @@ class SoftLiftVectorEnv(TaskVectorEnv):
     - `near`: -0.5 * mean distance of the plates from the middle of the ball [m], with plates only
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
-    `near` shows the way to the ball and is no part of the performance. `performance` is `distance`, and
+    `near` shows the way to the ball and is not part of the performance. `performance` is `distance`, and
     `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
     now (`at_goal`) and the ball at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.02 m/s, on
-    average for `rest_time`, 0.2 s). The point is to hold it, so that nothing has to be let go.
+    average for `rest_time`, 0.2 s). The task is to hold it, so nothing has to be released.
     `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
     `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State
 
-    One of 64 states: the ball at rest, up to 0.03 m from the middle along x and z, turned about the vertical by any
+    One of 64 states: the ball at rest, up to 0.03 m from the middle along x and z, rotated about the vertical by any
     angle, and a goal 0.1 m to 0.25 m higher. The plates stand on either side.
 
     ## Episode End

@@ -23,29 +23,29 @@ from pbd_gym.geometry.tetmeshes import box
 PLATE = (0.01, 0.035, 0.06)
 """Half the thickness, height and width of the plate [m]."""
 GAP = 0.08
-"""Between the plate and the widest circle round a block in the middle, at the start [m]."""
+"""Gap between the plate and the circumscribed circle of a block in the middle, at the start [m]."""
 
 
 @dataclass(frozen=True)
 class SoftPushConfig(SoftTaskConfig):
-    """Numbers of PBDSoftPush-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDSoftPush-v0; each can be passed to ``gym.make``."""
 
     side: float = 0.12
     """Length and width of the block [m]."""
     height: float = 0.06
-    """Of the block [m]."""
+    """Height of the block [m]."""
     cells: tuple[int, int, int] = (4, 2, 4)
-    """How finely it is divided along x, y and z, even numbers."""
+    """Number of cells along x, y and z, even numbers."""
     friction: float = 0.5
     """Coulomb coefficient of the ground."""
     paddle_friction: float = 0.5
     """Coulomb coefficient of the plate."""
     max_turn: float = 0.15
-    """Largest turn of the plate per action [rad]."""
+    """Largest rotation of the plate per action [rad]."""
     distance: tuple[float, float] = (0.15, 0.35)
-    """How far away the goal is, the least and the most [m]."""
+    """Smallest and largest distance of the goal [m]."""
     bearing: float = 0.7
-    """Largest angle between +x and the way to the goal, either way [rad]."""
+    """Largest angle between +x and the way to the goal, in either direction [rad]."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,15 +53,15 @@ class SoftPushConfig(SoftTaskConfig):
         if len(self.cells) != 3 or any(count % 2 for count in self.cells):
             raise ValueError(f"cells must be three even numbers, so that a particle is in the middle, got {self.cells}")
         if self.distance[0] > self.distance[1]:
-            raise ValueError(f"distance must be the least and the most, got {self.distance}")
+            raise ValueError(f"distance must be the smallest and the largest, got {self.distance}")
 
 
 class SoftPush(Task):
-    """A soft block, and a plate that is to push it to a goal.
+    """A soft block, and a plate that must push it to a goal.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: SoftPushConfig, modes: Modes) -> None:
@@ -97,7 +97,10 @@ class SoftPush(Task):
         )
 
     def shown(self) -> Corners:
-        """Return two corners of what pictures show [m], shape (3,) each: the plate at the start, and all goals."""
+        """Return two corners of the region that pictures show [m], shape (3,) each:
+
+        the plate at the start, and all goals.
+        """
         config = self.config
         reach, aside = config.distance[1], config.distance[1] * float(np.sin(min(config.bearing, 0.5 * np.pi)))
         back = reach * max(0.0, -float(np.cos(config.bearing)))
@@ -125,14 +128,14 @@ class SoftPush(Task):
         line /= np.linalg.norm(line, axis=1, keepdims=True)
         left = goal - middle
         remaining = (left * line).sum(axis=1)
-        # Steer for a point on the line that is some way ahead: near the goal what is left says little about directions.
+        # Steer for a point on the line some way ahead: near the goal the remaining vector says little about direction.
         way = left + np.maximum(0.03 - remaining, 0.0)[:, None] * line
         way /= np.linalg.norm(way, axis=1, keepdims=True)
         behind = middle - positions[:, 0, [0, 2]]
         along = (behind * way).sum(axis=1, keepdims=True)
         aside = behind - along * way
         turn = np.arctan2(-way[:, 1], way[:, 0]) - angles[:, 0]
-        # Get behind the block first; then push as far as there is to go, ever more slowly, and hardly slide along it.
+        # Get behind the block first; then push the remaining way, ever more slowly, hardly sliding along it.
         touches = along < 0.5 * np.sqrt(2.0) * self.config.side + PLATE[0]
         ready = (np.linalg.norm(aside, axis=1) < 0.02 + 0.02 * touches[:, 0]) & (np.abs(turn) < 0.3)
         forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), 0.0)
@@ -149,9 +152,9 @@ class SoftPushVectorEnv(TaskVectorEnv):
     ## Description
 
     A flat block of soft foam lies on the ground, with an upright plate behind it. The block slides, sticks, turns aside
-    and wobbles as it is pushed. Its middle has to come to the goal, and the plate cannot pull it back. The block is a
+    and wobbles as it is pushed. Its middle must come to the goal, and the plate cannot pull it back. The block is a
     mesh of stable neo-Hookean tetrahedra, solved by XPBD in 32 substeps of 2.5 ms per action. It cannot fold onto
-    itself, so its particles do not collide with one another.
+    itself, so its particles do not collide with each other.
 
     In DaXBench's `push_rope` an action is a whole push along a line; here the plate moves in every step, and may turn.
 
@@ -159,17 +162,17 @@ class SoftPushVectorEnv(TaskVectorEnv):
 
     `Box(-1, 1, (4,), float32)` with `action_mode="paddle"`.
 
-    | Num | Action                                     | Min | Max | Unit per 1 |
-    |-----|--------------------------------------------|-----|-----|------------|
-    | 0-2 | displacement of the plate along x, y, z    | -1  | 1   | 0.02 m     |
-    | 3   | turn of the plate about the vertical       | -1  | 1   | 0.15 rad   |
+    | Num | Action                                   | Min | Max | Unit per 1 |
+    |-----|------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the plate along x, y, z  | -1  | 1   | 0.02 m     |
+    | 3   | rotation of the plate about the vertical | -1  | 1   | 0.15 rad   |
 
-    The plate faces +x at the start, turns by up to a right angle either way, and stays above the ground.
+    The plate faces +x at the start, turns by up to a right angle in either direction, and stays above the ground.
 
     ## Observation Space
 
     `Box(-100, 100, (37,), float32)` with `obs_mode="keypoints"`; points in the order middle, then the upper corners at
-    (-x, -z), (-x, +z), (+x, -z) and (+x, +z) of the block before it was turned.
+    (-x, -z), (-x, +z), (+x, -z) and (+x, +z) of the block before its rotation.
 
     | Num   | Observation                                                   | Min  | Max | Unit |
     |-------|---------------------------------------------------------------|------|-----|------|
@@ -198,7 +201,7 @@ class SoftPushVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of 64 states: the block at rest, up to 0.03 m from the middle along x and z, turned about the vertical by any
+    One of 64 states: the block at rest, up to 0.03 m from the middle along x and z, rotated about the vertical by any
     angle; and a goal 0.15 m to 0.35 m away, up to 0.7 rad to either side of +x. The plate stands on the side of -x.
 
     ## Episode End

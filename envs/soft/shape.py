@@ -25,33 +25,33 @@ from pbd_gym.materials.materials import Plasticity, SoftMaterial
 PLATE = (0.01, 0.04, 0.02)
 """Half the thickness, height and width of a plate [m]."""
 STEPS = 60
-"""Control steps in which a goal shape is made."""
+"""Number of control steps in which a goal shape is made."""
 
 
 @dataclass(frozen=True)
 class SoftShapeConfig(SoftTaskConfig):
-    """Numbers of PBDSoftShape-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDSoftShape-v0; each can be passed to ``gym.make``."""
 
     bar: tuple[float, float, float] = (0.08, 0.06, 0.12)
     """Width, height and length of the bar [m]."""
     cells: tuple[int, int, int] = (4, 3, 6)
-    """How finely it is divided along x, y and z."""
+    """Number of cells along x, y and z."""
     density: float = 1500.0
     """Mass per volume [kg/m^3]."""
     young_modulus: float = 1e5
     """Stiffness [Pa]."""
     yield_strain: float = 0.02
-    """Strain of an edge up to which it springs back."""
+    """Strain below which an edge springs back."""
     creep_rate: float = 50.0
-    """How fast strain beyond that becomes permanent [1/s]."""
+    """Rate at which strain beyond that becomes permanent [1/s]."""
     paddle_friction: float = 0.5
     """Coulomb coefficient of the plates."""
     spread: float = 0.01
     """Largest distance of the bar from the middle at the start, along x and z [m]."""
     yaw: float = 0.2
-    """Largest turn of the bar about the vertical at the start, either way [rad]."""
+    """Largest rotation of the bar about the vertical at the start, in either direction [rad]."""
     width: tuple[float, float] = (0.4, 0.75)
-    """To what share of its width the bar is pinched in a goal shape, the least and the most."""
+    """Smallest and largest share of its width to which the bar is pinched in a goal shape."""
     success_at: float = 0.75
     """Normalised performance that counts as being at the goal."""
 
@@ -59,15 +59,15 @@ class SoftShapeConfig(SoftTaskConfig):
         super().__post_init__()
         check_numbers(self, positive=("bar", "cells", "creep_rate", "width"))
         if self.width[0] > self.width[1] or self.width[1] > 1.0:
-            raise ValueError(f"width must be the least and the most, up to 1, got {self.width}")
+            raise ValueError(f"width must be the smallest and the largest, up to 1, got {self.width}")
 
 
 class SoftShape(Task):
-    """A bar of clay, and for each start state a shape into which two plates are to squeeze it.
+    """A bar of clay, and for each start state a shape into which two plates must squeeze it.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: SoftShapeConfig, modes: Modes) -> None:
@@ -109,7 +109,7 @@ class SoftShape(Task):
 
     @property
     def reach(self) -> float:
-        """How far the plates are from the middle at the start, which is as far as they go along x and z [m]."""
+        """Distance of the plates from the middle at the start, which is their limit along x and z [m]."""
         return float(np.linalg.norm(self.config.bar[::2])) * 0.5 + self.config.spread + 0.03 + PLATE[0]
 
     @property
@@ -119,7 +119,7 @@ class SoftShape(Task):
 
     @worked_out_once
     def recipe(self, world: World) -> np.ndarray:
-        """Return how the plates go to make the goal shape of each start [m], shape (starts, STEPS + 1, 2, 3).
+        """Return the path of the plates that makes the goal shape of each start [m], shape (starts, STEPS + 1, 2, 3).
 
         They pinch the bar twice, once in each half of its length, to a width each, and withdraw.
         """
@@ -128,7 +128,7 @@ class SoftShape(Task):
         length = config.bar[2]
         sides, open_ = np.array([-1.0, 1.0]), self.reach
         order = stream.choice([-1.0, 1.0], count)
-        # The deeper pinch comes first: where the goal did not show the order, nobody could tell where to begin.
+        # The deeper pinch comes first: if the goal did not show the order, the beginning would be ambiguous.
         widths = np.sort(stream.uniform(*config.width, (2, count)), axis=0) * config.bar[0]
         start = np.zeros((count, 2, 3))
         start[..., 0], start[..., 1] = sides * open_, self.standing
@@ -151,16 +151,16 @@ class SoftShape(Task):
 
     @worked_out_once
     def shapes(self, world: World) -> np.ndarray:
-        """Return where all particles are to be for each start state [m], shape (starts, n, 3).
+        """Return the targets of all particles for each start state [m], shape (starts, n, 3).
 
-        They are made once, and kept on disk.
+        They are computed once, and cached on disk.
         """
         what = (type(self), "goals", self.config)
         shape = (self.config.starts, self.scene.particle_count, 3)
         return cached(what, world.model.device, lambda: self._squeeze(world).astype(np.float32), shape)
 
     def _squeeze(self, world: World) -> np.ndarray:
-        """Return the particles after the plates have followed the recipe [m], shape (starts, n, 3)."""
+        """Return the particles after the plates have followed the path [m], shape (starts, n, 3)."""
         handler = self.bar.handler(world, world.start_positions, self.config.damping)
         handler.state.set_memory(self.bar.strains(world))
         way = self.recipe(world)
@@ -171,11 +171,11 @@ class SoftShape(Task):
         return handler.positions()
 
     def goals(self, world: World) -> np.ndarray:
-        """Return where the goal particles are to be for each start state [m], shape (starts, k, 3)."""
+        """Return the goals of the goal particles for each start state [m], shape (starts, k, 3)."""
         return self.shapes(world)[:, self.goal_particles]
 
     def follow_recipe(self, world: World) -> np.ndarray:
-        """Return the expert's actions: what made the goal shape."""
+        """Return the expert's actions: those that made the goal shape."""
         steps = np.minimum(world.buffers.peek("elapsed") + 1, STEPS)
         wanted = self.recipe(world)[world.buffers.peek("start"), steps]
         anchor = np.array(world.anchor)
@@ -187,11 +187,11 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A bar of clay lies on the ground along z, between two upright plates. What is squeezed beyond a small strain stays
+    A bar of clay lies on the ground along z, between two upright plates. Clay squeezed beyond a small strain stays
     squeezed, so a pinch that goes too far cannot be undone. The goal shape was made from the same bar by two pinches
     across it, one in each half, which differ in position and width, the deeper one first. The bar is a mesh of edges
     that yield and tetrahedra that keep their volume, solved by XPBD in 32 substeps of 2.5 ms per action. It is stout,
-    so its surface does not meet itself, and its particles do not collide with one another.
+    so its surface does not meet itself, and its particles do not collide with each other.
 
     DaXBench and PlasticineLab compare the shapes of such materials particle by particle and on a grid. Here each
     particle is compared with its own goal: the mean distance then falls with every step in the right direction and
@@ -230,7 +230,7 @@ class SoftShapeVectorEnv(TaskVectorEnv):
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
     `performance` is the first of them, about -0.01 at the start; `normalized_performance` is 0 at the start, 1 at the
-    goal shape, and below 0 where the bar was pushed away or squeezed flat. `is_success`: `normalized_performance` is at
+    goal shape, and below 0 if the bar was pushed away or squeezed flat. `is_success`: `normalized_performance` is at
     least 0.75 now (`at_goal`) and the clay at rest (`at_rest`), as in :class:`pbd_gym.envs.SoftPushVectorEnv`.
     `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
     :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
@@ -238,10 +238,10 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of 64 states: the bar at rest under its weight, with the small permanent strains that this has left, up to 0.01
+    One of 64 states: the bar at rest under its weight, with the small permanent strains that this leaves, up to 0.01
     m from the middle along x and z and turned by up to 0.2 rad; and a goal shape. The plates stand on either side. The
     pinches of a goal shape are 0.15 to 0.4 of the length off the middle of the bar, and 0.4 to 0.75 of its width wide;
-    plates made them within the limits of the task, and the expert repeats what they did.
+    plates made them within the limits of the task, and the expert repeats these motions.
 
     ## Episode End
 

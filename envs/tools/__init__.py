@@ -1,1 +1,1 @@
-"""What people do with an environment: learn with SB3, plan, record, demonstrate, play."""
+"""Tools for environments: learning with SB3, planning, recording, demonstrations, play."""

@@ -1,4 +1,4 @@
-"""The file format of demonstrations: plain arrays in one .npz, checked as a whole when it is read."""
+"""File format of demonstrations: plain arrays in one .npz, checked as a whole when read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMAT = "pbd_gym demonstration 1"
 KIND = "a demonstration"
 FLAGS = ("terminated", "truncated", "is_success", "by_person")
 PIN = "pin"
-"""Stands among the dials without being one: its value is the particle that is fixed, or set free."""
+"""Pseudo-dial for pins: its value is the particle that is fixed or released."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Step:
     """One action and its results."""
 
     action: np.ndarray
-    """In [-1, 1], shape (size,), float32."""
+    """Action in [-1, 1], shape (size,), float32."""
     reward: float
     terminated: bool
     truncated: bool
@@ -32,39 +32,40 @@ class Step:
     by_person: bool
     """Whether a person chose the action."""
     particle: int
-    """What the person's own hand held, -1 for nothing. An agent cannot do a step in which it held something."""
+    """Particle in the person's own hand, -1 for none. An agent cannot perform a step in which there was one."""
     pull: np.ndarray
     """Displacement of that hand [m], shape (3,)."""
 
 
 @dataclass
 class Episode:
-    """One episode; it may have been broken off."""
+    """One episode, which may have been aborted."""
 
     seed: int
     observations: list[Any] = field(default_factory=list)
-    """One more than there are steps."""
+    """Observations, one more than there are steps."""
     steps: list[Step] = field(default_factory=list)
     turns: list[tuple[int, str, float]] = field(default_factory=list)
-    """Step before which a dial was turned, the dial's name, and its value. The number of steps stands for after the
-    last one, and -1 for before this episode began, in an episode that was not kept."""
+    """Step before which a dial was turned, the dial's name, and its value. The number of steps means after the last
+    one, and -1 means before this episode began, in an episode that was not kept.
+    """
 
 
 @dataclass
 class Demonstrations:
-    """Episodes of one environment, in the order in which they were done. A dial that is turned stays turned."""
+    """Episodes of one environment, in chronological order. A turned dial stays turned."""
 
     env_id: str
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     """Further arguments of ``gym.make``, plain data."""
     episodes: list[Episode] = field(default_factory=list)
     source: str = field(default="these demonstrations", compare=False)
-    """File that they were read from, for messages."""
+    """File they were read from, for messages."""
 
     def save(self, path: str | Path) -> int:
-        """Write every episode that has a step into an .npz file, without pickle. Returns how many there were.
+        """Write every episode with at least one step to an .npz file, without pickle. Returns their number.
 
-        A dial that was turned in an episode without a step is written with the next episode that is kept.
+        A dial turned in an episode without a step is written with the next episode that is kept.
 
         The arrays, for E episodes and T steps: ``env_id``, ``env_kwargs`` (JSON); ``seeds`` and ``lengths`` (E,);
         ``actions`` (T, size), ``rewards``, ``terminated``, ``truncated``, ``is_success``, ``by_person`` and
@@ -73,7 +74,7 @@ class Demonstrations:
         ``turn_values``.
 
         Raises:
-            OSError: if the file cannot be written. An earlier file is then left as it was.
+            OSError: if the file cannot be written. An earlier file is then unchanged.
         """
         kept: list[Episode] = []
         left_over: list[tuple[int, str, float]] = []
@@ -114,12 +115,12 @@ class Demonstrations:
 
 
 def load(path: str | Path) -> Demonstrations:
-    """Read what :meth:`Demonstrations.save` wrote. Nothing in the file can run code.
+    """Read a file from :meth:`Demonstrations.save`. Nothing in the file can run code.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is anything else, is damaged or contradicts itself, or names an environment or an argument
-            that is not known; see :func:`pbd_gym.envs.tools.named_env.check_named_env`.
+        ValueError: if it is anything else, is damaged or contradicts itself, or names an unknown environment or
+        argument; see :func:`pbd_gym.envs.tools.named_env.check_named_env`.
     """
     arrays = read_arrays(path, KIND)
     if str(arrays.get("format")) != FORMAT:
@@ -156,10 +157,10 @@ def load(path: str | Path) -> Demonstrations:
 
 
 def _check(arrays: dict[str, np.ndarray]) -> None:
-    """Check that arrays are there, of the right kinds and shapes, and agree with one another.
+    """Check that arrays are present, have the right types and shapes, and are consistent.
 
     Raises:
-        ValueError: for the first one that does not.
+        ValueError: for the first fault.
     """
     for name in ("seeds", "lengths", "turn_episodes"):
         if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind != "i":
@@ -196,6 +197,6 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
         raise ValueError("seeds must not be negative, nor particles below -1")
     if turns:
         if turned.min() < 0 or turned.max() >= episodes:
-            raise ValueError("a dial is turned in an episode that is not there")
+            raise ValueError("a dial is turned in an episode that does not exist")
         if (arrays["turn_steps"] < -1).any() or (arrays["turn_steps"] > lengths[turned]).any():
-            raise ValueError("a dial is turned in a step that is not there")
+            raise ValueError("a dial is turned in a step that does not exist")

@@ -57,7 +57,7 @@ class DemonstrationRecorder:
         return info
 
     def turn(self, name: str, value: float) -> None:
-        """Turn a dial, or with ``PIN`` fix the particle ``value`` or set it free.
+        """Turn a dial, or with ``PIN`` fix the particle ``value`` or release it.
 
         Raises:
             ValueError: if there is no such dial or particle, or the dial refuses the value.
@@ -71,10 +71,10 @@ class DemonstrationRecorder:
 
 
 def replay(demonstrations: Demonstrations) -> Demonstrations:
-    """Replay demonstrations, and return what happened this time; :func:`same` compares episodes.
+    """Replay demonstrations, and return the new episodes; :func:`same` compares them.
 
     Raises:
-        ValueError: if the environment is not known, or refuses an argument, an action or a dial, for example because
+        ValueError: if the environment is unknown, or refuses an argument, an action or a dial, for example because
             another version recorded them; the message names the file.
     """
     try:

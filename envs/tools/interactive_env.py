@@ -1,4 +1,4 @@
-"""An environment in which a person drags particles, leads the agent's hands, pins particles and turns dials."""
+"""Environment in which a person drags particles, leads the agent's hands, pins particles and turns dials."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class InteractiveEnv:
-    """The only environment of a batch, with what a person can do in it.
+    """The only environment of a batch, with a person's interactions.
 
-    The person has a hand of their own, which takes any particle that the agent does not hold. Leading one of the
-    agent's hands is an action like any of the agent's.
+    The person has their own hand, which can grab any particle that the agent does not hold. Leading one of the agent's
+    hands is an action like the agent's own.
 
     Args:
         batch: one environment on a CPU with a ``hand``, a :class:`pbd_gym.envs.TaskVectorEnv`.
@@ -34,14 +34,15 @@ class InteractiveEnv:
             batch.solver, batch.state, batch.control, batch.config.ctrl_dt, batch.world.hand_grip
         )
         self.particle = -1
-        """What the person's own hand holds, -1 for nothing."""
+        """Particle in the person's own hand, -1 for none."""
         self.commands = np.zeros(batch.actions.grip_count, dtype=np.float32)
-        """For each of the agent's hands, 1 to hold on and -1 to let go."""
+        """Commands to the agent's hands, 1 to hold on and -1 to release."""
 
     @property
     def hand_positions(self) -> np.ndarray:
-        """Return where the agent's hands or paddles are [m], shape (hands, 3); none that can be led where actions
-        pin particles, or are whole transfers.
+        """Return the places of the agent's hands or paddles [m], shape (hands, 3);
+
+        none if actions pin particles or are whole transfers, since these cannot be led.
         """
         batch, actions = self.batch, self.batch.actions
         if actions.paddles:
@@ -51,18 +52,18 @@ class InteractiveEnv:
         return positions[: 0 if actions.mode in ("pin", "pick_then_place") else None].astype(np.float64)
 
     def free_positions(self) -> np.ndarray:
-        """Return the particles [m], shape (n, 3); NaN for those that the agent holds, which cannot be taken from it."""
+        """Return the particles [m], shape (n, 3); NaN for those that the agent holds, which cannot be grabbed."""
         positions = self.batch.state.get_positions()[0].astype(np.float64)
         positions[[p for p in self.agent_holds() if p >= 0]] = np.nan
         return positions
 
     def agent_holds(self) -> list[int]:
-        """Return what each of the agent's hands holds, -1 for nothing."""
+        """Return the particle in each of the agent's hands, -1 for none."""
         held: list[int] = self.batch.state.held.numpy()[0, : self.batch.actions.grip_count].tolist()
         return held
 
     def hold(self, particle: int) -> None:
-        """Put a particle into the person's own hand; -1 opens it."""
+        """Hold a particle in the person's own hand; -1 releases it."""
         if particle != self.particle:
             self.live.hold(None if particle < 0 else particle)
             self.particle = particle
@@ -81,14 +82,14 @@ class InteractiveEnv:
     # --- acting for the agent -----------------------------------------------------------------------------------
 
     def take_over(self) -> None:
-        """Keep the agent's hands as they are: those that hold something go on holding it."""
+        """Keep the agent's hands as they are: those that hold something keep holding it."""
         self.commands = np.where(np.array(self.agent_holds()) >= 0, 1.0, -1.0).astype(np.float32)
 
     def action(self, hand: int | None = None, way: np.ndarray | None = None) -> np.ndarray:
-        """Return the action that moves one of the agent's hands and leaves the others where they are.
+        """Return the action that moves one of the agent's hands and keeps the others in place.
 
         Args:
-            hand: which, or None for all to stay.
+            hand: index of the hand, or None for all to stay.
             way: displacement [m], shape (3,), of which the hand covers as much as one action can.
         """
         batch, actions = self.batch, self.batch.actions
@@ -117,7 +118,7 @@ class InteractiveEnv:
         return np.clip(action, -1.0, 1.0)
 
     def toggle(self, hand: int) -> bool:
-        """Close one of the agent's hands, or open it. Returns whether it is closed now."""
+        """Close or open one of the agent's hands. Returns whether it is closed now."""
         self.commands[hand] = -self.commands[hand]
         return bool(self.commands[hand] > 0)
 
@@ -134,10 +135,10 @@ class InteractiveEnv:
         return found
 
     def turn(self, name: str, value: float) -> None:
-        """Turn the dial of a name.
+        """Turn the dial with the given name.
 
         Raises:
-            ValueError: if there is none, or it refuses.
+            ValueError: for an unknown dial, or a value that it refuses.
         """
         for dial in self.dials():
             if dial.name == name:
@@ -146,7 +147,7 @@ class InteractiveEnv:
         raise ValueError(f"there is no dial {name!r}")
 
     def toggle_pin(self, particle: int) -> bool:
-        """Fix a particle, or set it free. Returns whether it is fixed now.
+        """Fix a particle, or release it. Returns whether it is fixed now.
 
         Raises:
             ValueError: if there is no such particle.

@@ -1,4 +1,4 @@
-"""Environments that files name: an id and arguments, checked before anything is made of them."""
+"""Environments named in files: an id and arguments, checked before anything is built from them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ def task_class(env_id: str, entry_point: Any) -> type[TaskVectorEnv]:
     """Return the class of an id's batches.
 
     Args:
-        env_id: for the message.
-        entry_point: what is registered for its batches.
+        env_id: id, for the message. entry_point: registered entry point of its batches.
 
     Raises:
-        ValueError: if it is of another kind than those of this package.
+        ValueError: if it is not a batch class of this package's kind.
     """
     batch: Any = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
     if not (isinstance(batch, type) and issubclass(batch, TaskVectorEnv)):
@@ -37,19 +36,18 @@ def task_class(env_id: str, entry_point: Any) -> type[TaskVectorEnv]:
 
 
 def check_named_env(env_id: Any, env_kwargs: Any) -> None:
-    """Check an id and the arguments of its environment as a file has them.
+    """Check the id and the arguments of an environment in a file.
 
     Only ids that are registered already are known: the ``module:ID`` of :func:`gymnasium.make` would import whatever
-    module the file names. Arguments are fields of the task's configuration and those that say what an agent sees and
-    does; where the environment runs and how it is shown is not for a file to say.
+    module the file names. Arguments are fields of the task's configuration and those that determine an agent's
+    observations and actions; a file must not choose where the environment runs and how it is shown.
 
     Args:
-        env_id: what the file calls the environment.
-        env_kwargs: what it has for arguments.
+        env_id: id in the file. env_kwargs: arguments in the file.
 
     Raises:
-        ValueError: for an id that is not registered or none of a task of this kind, or an argument that it does not
-            have. Whether values are in range is checked by the environment.
+        ValueError: for an id that is not registered or not a task of this kind, or an unknown argument. Whether values
+        are in range is checked by the environment.
     """
     if not isinstance(env_id, str) or not isinstance(env_kwargs, dict):
         raise ValueError(f"an id and arguments by name are needed, got {env_id!r} and {env_kwargs!r}")

@@ -31,17 +31,17 @@ class CEMSettings:
     horizon: int = 20
     """Steps that a plan looks ahead."""
     knot_every: int = 4
-    """Steps between knots of the piecewise linear actions that are searched; 1 leaves every action free."""
+    """Steps between knots of the piecewise linear actions in the search; 1 leaves every action free."""
     replan_every: int = 4
     """Steps of a plan that are executed before planning again."""
     start_spread: float = 0.6
-    """Standard deviation of each number of an action at the start."""
+    """Initial standard deviation of each number of an action."""
     least_spread: float = 0.05
     """Smallest standard deviation."""
     inertia: float = 0.1
     """Share of the old mean and spread in the new ones."""
     final_weight: float = 1.0
-    """Weight of the reward at the end of the horizon, beside the mean reward along the way."""
+    """Weight of the reward at the end of the horizon, relative to the mean reward along the way."""
 
     def __post_init__(self) -> None:
         for name in ("candidates", "iterations", "elites", "horizon", "knot_every", "replan_every"):
@@ -57,11 +57,10 @@ class CEMSettings:
 
 
 def twin(env: TaskVectorEnv, num_envs: int, **changes: Any) -> TaskVectorEnv:
-    """Return a batch of another size that takes the snapshots of ``env``; it has no time limit.
+    """Return a batch of another size that accepts the snapshots of ``env``, without a time limit.
 
     Args:
-        env: batch to make the like of.
-        num_envs: environments of the new one.
+        env: batch to imitate. num_envs: environments of the new one.
         **changes: arguments that differ; those of the modes of action and observation may not.
     """
     config = {field.name: getattr(env.config, field.name) for field in dataclasses.fields(env.config)}
@@ -79,19 +78,19 @@ class CEMPlanner:
 
     The present of each environment is copied into ``candidates`` lanes of a second batch, in which sequences of
     actions are tried. They are drawn from a normal distribution over the knots of piecewise linear actions, which is
-    refitted to the best of them a few times. The best sequence found is begun; after ``replan_every`` steps it is
-    planned anew, from what is left of it. As the model is the environment itself, what was simulated is what happens,
-    to the bit, so a plan that is kept among the candidates cannot get worse.
+    refitted to the best of them a few times. The best sequence found is begun; after ``replan_every`` steps planning is
+    repeated, starting from its remainder. As the model is the environment itself, the simulated future happens, to the
+    bit, so a plan that is kept among the candidates cannot get worse.
 
-    What is maximised is the mean reward until the horizon or the end of the episode, plus ``final_weight`` times the
-    last one. The reward is the dense one, whatever mode the batch has: sparse ones give candidates no order.
+    The objective is the mean reward until the horizon or the end of the episode, plus ``final_weight`` times the
+    last one. The reward is the dense one, whatever mode the batch has, since sparse ones do not rank candidates.
 
     Same seed, same plan: environment ``i`` draws from a stream made of ``seed``, its number and that of its episode.
 
     Args:
-        env: batch to act in; it is read only. Planning in the modes that show pictures draws them as well.
+        env: batch to act in, which is only read. Planning in the modes that show pictures draws them as well.
         settings: numbers of the method.
-        seed: of the candidates.
+        seed: seed of the candidates.
         threads: CPU threads of the planning batch.
 
     References:

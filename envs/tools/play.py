@@ -1,4 +1,4 @@
-"""``pbd-gym play``: a window in which an agent acts, and a person drags particles and takes its hands over."""
+"""``pbd-gym play``: a window in which an agent acts, and a person drags particles and takes over its hands."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from pbd_gym.rendering.window.dials import Dial
 
 SUCCESS_TIME = 0.5
-"""An episode ends when it has been successful for this long [s]."""
+"""Duration of success after which an episode ends [s]."""
 VERDICT_TIME = 1.5
-"""How long its outcome is shown before the next one begins [s]."""
+"""Time for which its outcome is shown before the next one begins [s]."""
 Policy = Callable[[Any], np.ndarray]
-"""Maps one observation to one action. If it has a ``reset``, that is called when it takes over."""
+"""Function from one observation to one action. Its ``reset``, if it has one, is called when it takes over."""
 
 
 class Player(EnvViewer):
     """A window on one environment, in which an agent acts and a person may intervene.
 
-    The agent acts until the person takes one of its hands, and again after a key; meanwhile its other hands stay where
-    they are. Dragging a particle that no hand holds disturbs the agent, but does not stop it.
+    The agent acts until the person takes one of its hands, and resumes after a key; meanwhile its other hands stay in
+    place. Dragging a particle that no hand holds disturbs the agent, but does not stop it.
 
     An episode ends with success, or when the agent alone has used up the steps that the task allows; its outcome is
-    then shown for a moment, and another begins. A person has all the time in the world.
+    then shown for a moment, and another begins. A person has unlimited time.
 
     Args:
         env_id: environment to play.
-        seed: of the first episode; the next one takes the next seed.
+        seed: seed of the first episode; the next one takes the next seed.
         size: width and height of the picture [pixels].
-        policy: ``"expert"`` (the script of the task), ``"random"``, a function, or None for no agent, until a key lets
-            a random one act.
+        policy: ``"expert"`` (the script of the task), ``"random"``, a function, or None for no agent, until a key
+        starts a random one.
         **kwargs: arguments of the environment, plain data.
 
     Raises:
@@ -62,13 +62,13 @@ class Player(EnvViewer):
         self.interactive = self.demo_recorder.interactive
         self.seed = seed
         self.demo_recorder.reset(seed)
-        self.interactive.take_over()  # hands that begin with something go on holding it, others stay open
+        self.interactive.take_over()  # hands that begin with something keep holding it, others stay open
         self.env.action_space.seed(seed)
         self.policy = self._policy(policy)
         self.manual = policy is None
-        """Whether the person acts, not the agent."""
+        """Whether the person acts instead of the agent."""
         self.hand: int | None = None
-        """Which of the agent's hands the person leads."""
+        """The agent's hand that the person leads."""
         self.steps = 0
         spec = self.env.spec  # of an id without the module that registers it, and here without a limit
         self._limit = (spec and gym.spec(spec.id).max_episode_steps) or np.inf
@@ -92,9 +92,10 @@ class Player(EnvViewer):
         self.env.close()
 
     def positions(self) -> np.ndarray:
-        """Return the particles and then the agent's hands [m], shape (n + hands, 3), NaN for what cannot be taken.
+        """Return the particles and then the agent's hands [m], shape (n + hands, 3), NaN for those that cannot be
+        grabbed.
 
-        Corners that actions pin are there all the same: they cannot be dragged, but a click sets them free.
+        Corners that actions pin are included: they cannot be dragged, but a click releases them.
         """
         positions = super().positions()
         if self.batch.actions.mode == "pin":
@@ -103,14 +104,14 @@ class Player(EnvViewer):
         return np.concatenate([positions, self.interactive.hand_positions])
 
     def grab(self, pixel: tuple[int, int]) -> None:
-        """Take the particle or hand nearest to a pixel, unless none is near or the agent holds it."""
+        """Grab the particle or hand nearest to a pixel, unless none is near or the agent holds it."""
         if self.pick(pixel) not in self.interactive.agent_holds():
             super().grab(pixel)
 
     def pick(self, pixel: tuple[int, int]) -> int | None:
         """Return the row of :meth:`positions` that is nearest to a pixel, if one is near.
 
-        A hand that is open covers what it is about to grasp: it is taken, not the particle inside it.
+        An open hand covers the particle that it is about to grasp: the hand is picked, not the particle.
         """
         chosen, count = super().pick(pixel), self.batch.model.particle_count
         if chosen is None or chosen >= count:
@@ -122,7 +123,7 @@ class Player(EnvViewer):
         return chosen
 
     def hold(self, grabbed: int | None) -> None:
-        """Take a particle into the person's own hand, or lead one of the agent's; None lets go of both."""
+        """Hold a particle in the person's own hand, or lead one of the agent's; None releases both."""
         count = self.batch.model.particle_count
         self.hand = grabbed - count if grabbed is not None and grabbed >= count else None
         super().hold(grabbed if self.hand is None else None)
@@ -130,7 +131,7 @@ class Player(EnvViewer):
             self._take_over()
 
     def pin(self, row: int) -> str:
-        """Fix a particle or set it free; of one of the agent's hands, close or open it. Returns what to tell."""
+        """Fix a particle or release it; close or open one of the agent's hands. Returns a message."""
         actions, count = self.batch.actions, self.batch.model.particle_count
         hand = row - count if row >= count else None
         if actions.mode == "pin" and row in actions.particles:
@@ -144,7 +145,7 @@ class Player(EnvViewer):
         return "the hand closes" if self.interactive.toggle(hand) else "the hand opens"
 
     def dials(self) -> list[Dial]:
-        """Return the numbers that the sliders turn; turning one is recorded."""
+        """Return the numbers that the sliders change; changes are recorded."""
 
         def recorded(dial: Dial) -> Dial:
             return replace(dial, turn=lambda value: self.demo_recorder.turn(dial.name, value))
@@ -174,7 +175,7 @@ class Player(EnvViewer):
             self._judge()
 
     def _judge(self) -> None:
-        """End the episode, if it is over: tell how it went, and let it stand for a moment."""
+        """End the episode if it is over: show its outcome for a moment."""
         self._successes = self._successes + 1 if self._info.get("is_success", False) else 0
         if self._successes * self.batch.action_time >= SUCCESS_TIME:
             self.words.verdict = "success", True
@@ -195,7 +196,7 @@ class Player(EnvViewer):
         self._info = {}
 
     def caption(self) -> str:
-        """Return how the episode stands, and the numbers."""
+        """Return the state of the episode, and the numbers."""
         state = "your hands" if self.manual else "the agent acts"
         performance = self._info.get("normalized_performance", 0.0)
         time = self.steps * self.batch.action_time
@@ -203,7 +204,7 @@ class Player(EnvViewer):
         return f"{line}\n{self.interactive.live.readout()}"
 
     def more_help(self) -> str:
-        """Return lines of help that only this window has."""
+        """Return help lines that only this window has."""
         return "take one of the agent's hands to lead it; a right click closes or opens it"
 
     def _take_over(self) -> None:
@@ -238,7 +239,7 @@ def play(
 
     Args:
         env_id: environment to play.
-        seed: of the first episode.
+        seed: seed of the first episode.
         policy: see :class:`Player`.
         save: file for the demonstrations, written at the end unless nothing was done.
         web: port on which to serve a page for a browser, instead of opening a window.
@@ -260,7 +261,7 @@ def play(
             Page(player, web).run()
     finally:
         done = any(episode.steps for episode in player.demo_recorder.demonstrations.episodes)
-        if save is not None and not done:  # without a display, say: nothing is worth a file that may be there
+        if save is not None and not done:  # without a display, say: do not overwrite an existing file
             print(f"nothing was done: {save} is not written")
         elif save is not None:
             count = player.demo_recorder.demonstrations.save(save)

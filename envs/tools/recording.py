@@ -17,7 +17,7 @@ from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
 
 Actor = Callable[[TaskVectorEnv, Any, bool], Any]
-"""Maps a batch, its observations, and whether episodes have just begun, to a batch of actions."""
+"""Function from a batch, its observations, and a mask of episodes that have just begun, to a batch of actions."""
 
 
 def expert(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
@@ -33,7 +33,7 @@ class RandomActor:
     """Acts at random, uniformly.
 
     Args:
-        seed: of the actions.
+        seed: seed of the actions.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -52,15 +52,13 @@ def make_batch(env_id: str, num_envs: int, **kwargs: Any) -> TaskVectorEnv:
 
 
 def moments(env: TaskVectorEnv, act: Actor, episodes: int = 1, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Run episodes in every environment of a batch, and yield at each start and after each step.
+    """Run episodes in every environment of a batch, yielding at each start and after each step.
 
     If the simulation of one diverges, the episode is over in all of them.
 
     Args:
-        env: of :func:`make_batch`.
-        act: maps observations to actions.
-        episodes: how many, one after the other.
-        seed: of the first environment in the first episode; the next one begins where the seeds of this one end.
+        env: batch from :func:`make_batch`. act: maps observations to actions. episodes: number of successive episodes.
+        seed: seed of the first environment in the first episode; the next episode continues with the following seeds.
 
     Yields:
         The infos of the reset or step.
@@ -91,24 +89,21 @@ def record(
     render_options: Mapping[str, Any] | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a film of episodes, of several environments side by side.
+    """Write a film of episodes, with several environments side by side.
 
     Args:
-        path: .mp4 or .gif; its folder is made.
+        path: .mp4 or .gif; its folder is created.
         env_id: environment to show.
         act: maps observations to actions.
         num_envs: environments in a picture.
-        episodes: of each environment, one after the other.
-        seed: of the first environment.
+        episodes: successive episodes of each environment. seed: seed of the first environment.
         size: width and height of each environment's picture [pixels].
         columns: environments in a row.
-        every: show one step in this many; the film lasts as long.
-        colors: of a GIF's palette.
-        render_options: further ones.
-        env_kwargs: arguments of the environment.
+        every: show one step in this many, without changing the film's duration. colors: size of a GIF's palette.
+        render_options: further drawing options. env_kwargs: arguments of the environment.
 
     Raises:
-        ValueError: for another suffix or a number out of range.
+        ValueError: for an unknown suffix or a number out of range.
         ImportError: without pygame, or the library that writes the file.
     """
     every = whole("every", every, 1)
@@ -141,19 +136,19 @@ def export(
     every: int = 1,
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write an episode as meshes and curves that move; see :func:`pbd_gym.export.write_trajectory`.
+    """Write an episode as moving meshes and curves; see :func:`pbd_gym.export.write_trajectory`.
 
     Args:
-        path: where to.
+        path: target.
         env_id: environment.
         act: maps observations to actions.
-        seed: of the episode.
+        seed: seed of the episode.
         every: write one step in this many.
         env_kwargs: arguments of the environment.
 
     Raises:
         ValueError: for an unknown suffix or a number out of range.
-        ImportError: without the library of the format.
+        ImportError: if the library of the format is not installed.
     """
     every = whole("every", every, 1)
     trajectory_suffix(path)

@@ -18,19 +18,19 @@ from pbd_gym.registry import find
 
 
 def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
-    """Return one environment's part of a batched info, as the single environment has it, and without masks."""
+    """Return one environment's part of a batched info, as in the single environment, without masks."""
     return {name: plain(value[env]) for name, value in info.items() if not name.startswith("_")}
 
 
 def merged(options: Sequence[dict[str, Any]], num_envs: int) -> dict[str, Any] | None:
-    """Return what a batch's reset takes for options of one dict per environment: numbers become arrays.
+    """Return a batch's reset options from one dict per environment: numbers become arrays.
 
     Args:
-        options: of each environment; one dict for all may hold arrays with a number for each.
+        options: options of each environment; one dict for all may hold arrays with a number for each.
         num_envs: environments in the batch.
 
     Raises:
-        ValueError: for another count of dicts, or dicts that differ in more than numbers.
+        ValueError: for a wrong number of dicts, or dicts that differ in more than numbers.
     """
     if len(options) != num_envs:
         raise ValueError(f"options must be a dict or a list of {num_envs} dicts, got {len(options)}")
@@ -40,7 +40,7 @@ def merged(options: Sequence[dict[str, Any]], num_envs: int) -> dict[str, Any] |
 
 
 def _together(name: str, values: Sequence[Any]) -> Any:
-    """Return one value for that of each environment, as :func:`merged` does."""
+    """Combine one value per environment, as :func:`merged` does."""
     first = values[0]
     if all(isinstance(value, dict) and value.keys() == first.keys() for value in values):
         return {key: _together(key, [value[key] for value in values]) for key in first}
@@ -52,7 +52,7 @@ def _together(name: str, values: Sequence[Any]) -> Any:
 
 
 class TaskVecEnv(VecEnv):
-    """A batch under Stable-Baselines3's interface: done environments come back reset, with ``terminal_observation``.
+    """A batch under Stable-Baselines3's interface: finished environments return reset, with ``terminal_observation``.
 
     Episode returns, lengths and successes are in ``info`` when an episode ends, as ``VecMonitor`` would put them there.
 
@@ -60,7 +60,7 @@ class TaskVecEnv(VecEnv):
         batch: batched environment with ``autoreset_mode="SameStep"`` and NumPy output.
 
     Raises:
-        ValueError: for another autoreset mode or output.
+        ValueError: for a different autoreset mode or output.
     """
 
     def __init__(self, batch: TaskVectorEnv) -> None:
@@ -73,7 +73,8 @@ class TaskVecEnv(VecEnv):
         super().__init__(batch.num_envs, batch.single_observation_space, batch.single_action_space)
 
     def reset(self) -> Any:
-        """Begin new episodes, with seeds and options of the last :meth:`seed` and :meth:`set_options` since the last.
+        """Begin new episodes, with the seeds and options set by :meth:`seed` and :meth:`set_options` since the last
+        reset.
 
         Raises:
             ValueError: as :func:`merged` and :meth:`pbd_gym.envs.core.base.vector_env.TaskVectorEnv.reset`.
@@ -88,7 +89,7 @@ class TaskVecEnv(VecEnv):
         return observation
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions for :meth:`step_wait`."""
+        """Store the actions for :meth:`step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
@@ -146,8 +147,8 @@ class TaskVecEnv(VecEnv):
         """Call a method of the batch once, and return its answer for each index.
 
         Raises:
-            ValueError: for some of the environments, unless the method changes none: its name begins with ``get_``, or
-                is ``compute_reward``, which hindsight replay asks of one environment for all.
+            ValueError: for some of the environments, unless the method changes nothing: its name begins with ``get_``,
+            or is ``compute_reward``, which hindsight replay calls on one environment for all.
         """
         if method_name != "compute_reward" and not method_name.startswith("get_"):
             self._check_all(f"do {method_name!r} together", indices)
@@ -155,16 +156,16 @@ class TaskVecEnv(VecEnv):
         return [answer for _ in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: Any = None) -> list[bool]:
-        """Say for each index whether the batch is wrapped: never, but it keeps statistics as ``Monitor`` does."""
+        """Return for each index whether the batch is wrapped: never, but it keeps statistics as ``Monitor`` does."""
         from stable_baselines3.common.monitor import Monitor
 
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]
 
     def _check_all(self, what: str, indices: Any) -> None:
-        """Refuse some of the environments where only all can be served.
+        """Refuse a subset of environments when only all can be served.
 
         Raises:
-            ValueError: for them.
+            ValueError: for a subset.
         """
         if {*self._get_indices(indices)} != {*range(self.num_envs)}:
             raise ValueError(f"environments of a batch {what}: indices must be None or all of them, got {indices!r}")
@@ -185,7 +186,7 @@ def make_sb3_vec_env(env_id: str, num_envs: int, seed: int | None = None, **kwar
         **kwargs: arguments of the environment.
 
     Raises:
-        ValueError: for another id.
+        ValueError: for any other id.
     """
     task_class(env_id, find(env_id).vector)
     batch = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **kwargs)

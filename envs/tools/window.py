@@ -22,7 +22,7 @@ class EnvViewer(Viewer):
 
     Args:
         batch: the environment, a :class:`pbd_gym.envs.TaskVectorEnv` of one.
-        title: of the window.
+        title: title of the window.
         size: width and height of the picture [pixels].
         sliders: whether the sliders are shown at first.
     """
@@ -33,7 +33,7 @@ class EnvViewer(Viewer):
         camera = copy.deepcopy(options.camera) or Camera.overview(lower, upper, size)
         fps = (
             1.0 / batch.config.ctrl_dt if batch.metadata["render_fps"] else 0.0
-        )  # whoever drags something does not wait for a move
+        )  # a person who drags something does not wait for a move
         super().__init__(title, size, fps, camera, sliders)
         self.renderer.style = options
         self.keys["f"] = ("what colours tell", self._color)
@@ -42,7 +42,7 @@ class EnvViewer(Viewer):
         self._strayed = np.zeros(3)
 
     def frame(self, caption: str) -> Frame:
-        """Return what is to be drawn."""
+        """Return the frame to draw."""
         frame: Frame = self.batch.pictures.frame(0, caption=caption)
         strayed, camera = self.batch.pictures.strayed(frame.positions), self.renderer.camera
         if camera is not None:  # wherever the person has turned it
@@ -51,19 +51,19 @@ class EnvViewer(Viewer):
         return replace(frame, pinned=self.interactive.live.pinned())
 
     def positions(self) -> np.ndarray:
-        """Return the particles [m], shape (n, 3); those that a hand of the agent holds cannot be taken and are NaN."""
+        """Return the particles [m], shape (n, 3); those held by the agent's hands cannot be grabbed and are NaN."""
         return self.interactive.free_positions()
 
     def hold(self, grabbed: int | None) -> None:
-        """Put a particle into the person's hand; None opens the hand."""
+        """Hold a particle in the person's hand; None releases it."""
         self.interactive.hold(-1 if grabbed is None else grabbed)
 
     def pin(self, row: int) -> str:
-        """Fix a particle, or set it free. Returns what to tell."""
+        """Fix a particle, or release it. Returns a message."""
         return "pinned" if self.interactive.toggle_pin(row) else "free"
 
     def dials(self) -> list[Dial]:
-        """Return the numbers that the sliders turn."""
+        """Return the numbers that the sliders change."""
         return self.interactive.dials()
 
     def _color(self) -> None:
@@ -73,11 +73,11 @@ class EnvViewer(Viewer):
 
 
 class Watcher(EnvViewer):
-    """The window of ``render_mode="human"``, in which a program steps and a person can hold it up, drag and turn.
+    """Window of ``render_mode="human"``, in which a program steps and a person can pause, drag and turn.
 
     Args:
         batch: the environment.
-        title: of the window.
+        title: title of the window.
         size: width and height of the picture [pixels].
     """
 
@@ -103,13 +103,13 @@ class Watcher(EnvViewer):
         self.interactive.move(self.pull())
 
     def advance(self, pull: np.ndarray) -> None:
-        """Do nothing: the program steps."""
+        """Do nothing, since the program steps."""
 
     def restart(self) -> None:
-        """Do nothing: the program resets."""
+        """Do nothing, since the program resets."""
 
     def caption(self) -> str:
-        """Return how the episode stands, and the numbers."""
+        """Return the state of the episode, and the numbers."""
         peek: Any = self.batch.buffers.peek
         elapsed, performance = int(peek("elapsed")[0]), float(peek("normalized_performance")[0])
         line = f"{elapsed * self.batch.action_time:.2f} s   normalized performance {performance:.2f}"

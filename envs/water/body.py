@@ -1,4 +1,4 @@
-"""What the water tasks share: their numbers, the scene with its water, and the states that episodes start from."""
+"""Common parts of the water tasks: their numbers, the scene with its water, and the start states."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.scene.scene import Scene
 
 SKIRT = 0.1
-"""How deep the walls of cups that never leave the ground reach into it [m]."""
+"""Depth to which the walls of cups that never leave the ground reach into it [m]."""
 DARK = 0.95
-"""Opacity of bars that mark places: darker than what is opaque."""
+"""Opacity of bars that mark places: darker than opaque objects."""
 DEPOT = (0.0, -50.0, -50.0)
-"""Where the particles are that an episode does without [m]; exact in single precision."""
+"""Place of the particles that an episode does not use [m]; exact in single precision."""
 
 
 @dataclass(frozen=True)
 class WaterTaskConfig(ManipulationConfig):
-    """Numbers of the water tasks; each can be given to ``gym.make``."""
+    """Numbers of the water tasks; each can be passed to ``gym.make``."""
 
     particles: int = 300
-    """Particles of water, at most; the cups grow with their number."""
+    """Largest number of water particles; the cups grow with it."""
     amount: tuple[float, float] = (0.7, 1.0)
-    """Share of them that there are in an episode, the least and the most."""
+    """Smallest and largest share of them in an episode."""
     spacing: float = 0.01815
-    """Distance of particles at rest [m]."""
+    """Distance between particles at rest [m]."""
     viscosity: float = 1e-3
     """Dynamic viscosity [Pa s]; that of water."""
     sweeps: int = 4
-    """Over the densities of the water, in every iteration of the solver."""
+    """Number of sweeps over the densities of the water in every iteration of the solver."""
     wall: float = 0.02
     """Thickness of the walls of cups [m], at least a spacing."""
     cup_friction: float = 0.0
@@ -50,14 +50,15 @@ class WaterTaskConfig(ManipulationConfig):
     settle_time: float = 0.8
     """Time in which the water comes to rest in the cup before an episode starts [s]."""
     rest_speed: float = 0.03
-    """Mean speed of the particles up to which they are at rest [m/s]. Water ripples for long; it is slower than this
-    once it no longer sloshes."""
+    """Mean speed of the particles below which they count as at rest [m/s]. Water ripples for long; it is slower than
+    this once it no longer sloshes.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, positive=("particles", "amount", "spacing", "sweeps", "wall"))
         if not self.amount[0] <= self.amount[1] <= 1.0:
-            raise ValueError(f"amount must be the least and the most share, up to 1, got {self.amount}")
+            raise ValueError(f"amount must be the smallest and the largest share, up to 1, got {self.amount}")
         if self.wall < self.spacing:
             raise ValueError(
                 f"the walls of cups must be at least a spacing of {self.spacing:g} m thick, got {self.wall:g} m"
@@ -65,11 +66,11 @@ class WaterTaskConfig(ManipulationConfig):
 
     @property
     def breadth(self) -> int:
-        """Particles along each side of SoftGym's block of as much water."""
+        """Particles along each side of SoftGym's block of the same amount of water."""
         return max(round((self.particles / 3.5) ** (1.0 / 3.0)), 1)
 
     def depth(self, width: float) -> float:
-        """Return how deep all the water is in a cup of a width [m]."""
+        """Return the depth of all the water in a cup of a given width [m]."""
         return self.particles * self.spacing**3 / width**2
 
 
@@ -78,8 +79,7 @@ class Water:
 
     Args:
         config: the task's numbers.
-        width: of the cup, inside [m].
-        height: of its rim above its floor [m].
+        width: inner width of the cup [m]. height: height of its rim above its floor [m].
         standing: whether the cup never leaves the ground.
     """
 
@@ -88,10 +88,10 @@ class Water:
         self.scene = Scene(contact_radius=0.5 * config.spacing)
         self.scene.add_collider(Plane(friction=config.friction))
         self.cup = self.add_cup(width, height, 0.0, standing)
-        """The cup that the agent moves."""
+        """Cup that the agent moves."""
 
     def add_cup(self, width: float, height: float, x: float, standing: bool) -> Cup:
-        """Add a cup that stands on the ground and, where it never leaves that, goes on below."""
+        """Add a cup that stands on the ground and, if it never leaves that, continues below."""
         config = self.config
         return add_cup(self.scene, width, height, config.wall, x, config.cup_friction, SKIRT if standing else 0.0)
 
@@ -99,7 +99,7 @@ class Water:
         """Add a bar of dark glass that marks a place in pictures, and return its number.
 
         Args:
-            middle: where it is [m], shape (3,).
+            middle: its middle [m], shape (3,).
             sizes: lengths along x, y and z [m], shape (3,).
         """
         half = 0.5 * np.asarray(sizes, dtype=np.float64)
@@ -119,16 +119,16 @@ class Water:
         return members
 
     def variations(self, stream: int) -> np.random.Generator:
-        """Return the stream that a quantity of the start states is sampled from; the same one every time."""
+        """Return the random stream for a quantity of the start states; the same one every time."""
         return np.random.default_rng([self.config.starts_seed, stream])
 
     def amounts(self) -> np.ndarray:
-        """Return how many particles there are in each start state, shape (starts,), int."""
+        """Return the number of particles in each start state, shape (starts,), int."""
         shares = self.variations(1).uniform(*self.config.amount, self.config.starts)
         return np.maximum(np.round(shares * self.config.particles), 1).astype(int)
 
     def starts(self) -> StartBank:
-        """Return the bank of start states: as much water as each has, at rest in the cup."""
+        """Return the bank of start states: the water of each, at rest in the cup."""
         return StartBank(self.settled)
 
     def settled(self, world: World, rng: np.random.Generator) -> np.ndarray:
@@ -145,8 +145,8 @@ class Water:
 
         Args:
             world: the environments.
-            *cups: each with the x of its middle [m] and how deep its walls are sunk [m], shape (starts,) each. Other
-                colliders are where they were added.
+            *cups: each with the x of its middle [m] and the depth to which its walls are sunk [m], shape (starts,)
+            each. Other colliders keep their original places.
         """
         poses = np.repeat(world.model.start_poses[None], self.config.starts, axis=0)
         for cup, x, sunk in cups:

@@ -1,4 +1,4 @@
-"""What cups hold: the shares of the water in them, which everything that rates and shows these tasks is made of."""
+"""Contents of cups: the shares of the water in them, on which ratings and observations of these tasks are based."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ wp.set_module_options({"enable_backward": False})
 
 FIRST, SECOND, POURED, LEVEL, COUNT = (wp.constant(k) for k in range(5))
 """Columns of the buffer ``contents``: shares of the particles in the first cup, in the second, and in the second but
-not in the first; height of the highest one in the first cup [m]; and how many there are."""
+not in the first; height of the highest one in the first cup [m]; and their number.
+"""
 COLUMNS = 5
 
 
@@ -39,7 +40,7 @@ def look_into(
     # Out:
     contents: wp.array2d[float],
 ):
-    """Count what is in both cups; what is in the depot does not count."""
+    """Count the particles in both cups; those in the depot do not count."""
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
@@ -75,7 +76,7 @@ def look_into(
 @wp.kernel
 @no_type_check
 def share_of(contents: wp.array2d[float], column: int, missing: int, out: wp.array1d[float]):
-    """Share of the particles that a column counts or, where ``missing`` is not 0, of all others."""
+    """Return the share of the particles that a column counts or, if ``missing`` is not 0, of all others."""
     env = wp.tid()
     found = contents[env, column]
     out[env] = wp.where(missing != 0, 1.0 - found, found)
@@ -84,7 +85,7 @@ def share_of(contents: wp.array2d[float], column: int, missing: int, out: wp.arr
 @wp.kernel
 @no_type_check
 def distance_from(poses: wp.array3d[float], cup: CupRow, goal: float, out: wp.array1d[float]):
-    """Distance of a cup from a place along x [m]."""
+    """Return the distance of a cup from a place along x [m]."""
     env = wp.tid()
     out[env] = wp.abs(goal - poses[env, cup.floor, 0])
 
@@ -92,9 +93,9 @@ def distance_from(poses: wp.array3d[float], cup: CupRow, goal: float, out: wp.ar
 @wp.kernel
 @no_type_check
 def error_of_share(contents: wp.array2d[float], targets: wp.array2d[float], out: wp.array1d[float]):
-    """Difference between how many particles were poured and how many should be, as a share of all.
+    """Return the difference between the poured and the required number of particles, as a share of all.
 
-    What is asked for is rounded down to whole particles.
+    The required number is rounded down to whole particles.
     """
     env = wp.tid()
     wanted = wp.floor(contents[env, COUNT] * targets[env, 0]) / wp.max(contents[env, COUNT], 1.0)
@@ -111,7 +112,7 @@ def draw_shares(
     # Out:
     targets: wp.array2d[float],
 ):
-    """Set the share that the start state of each chosen environment asks for."""
+    """Set the share required by the start state of each chosen environment."""
     env = wp.tid()
     if chosen[env] != 0:
         targets[env, 0] = table[start[env] % table.shape[0]]
@@ -130,7 +131,7 @@ def observe_one(
     # Out:
     observation: wp.array2d[float],
 ):
-    """Write x, the inner width, height and length, the way that is left, the level of the water, and its share."""
+    """Write x, the inner width, height and length, the remaining way, the level of the water, and its share."""
     env = wp.tid()
     x = poses[env, cup.floor, 0]
     observation[env, first] = bounded(x)
@@ -185,10 +186,10 @@ def observe_column(values: wp.array2d[float], column: int, first: int, observati
 
 
 class TargetShares(Part):
-    """The share of the water that each start state asks for, in the buffer ``targets``.
+    """Share of the water required by each start state, in the buffer ``targets``.
 
     Args:
-        shares: of each start state, shape (starts,).
+        shares: share of each start state, shape (starts,).
     """
 
     def __init__(self, shares: np.ndarray) -> None:
@@ -204,13 +205,11 @@ class TargetShares(Part):
 
 
 class Contents(Part):
-    """Counts what two cups hold, in a buffer of :data:`COLUMNS` columns.
+    """Counts the contents of two cups, in a buffer of :data:`COLUMNS` columns.
 
     Args:
-        first: the cup that the agent moves.
-        second: another one, or the same where there is one only.
-        members: particles that count, shape (k,), int.
-        name: of the buffer.
+        first: cup that the agent moves. second: another cup, or the same one if there is only one. members: particles
+        to count, shape (k,), int. name: name of the buffer.
     """
 
     def __init__(self, first: Cup, second: Cup, members: np.ndarray, name: str = "contents") -> None:
@@ -237,14 +236,13 @@ class Contents(Part):
 
 
 class CupScore(WeightedMeasures):
-    """Weighted measures, before which it is counted what the cups hold.
+    """Weighted measures, preceded by counting the contents of the cups.
 
     Args:
         config: the task's numbers.
-        modes: how agents act, see and are paid.
-        contents: what counts.
-        measures: what the performance is made of.
-        best: the performance that counts as 1 when normalised.
+        modes: modes of actions, observations and rewards.
+        contents: counter of the contents. measures: terms of the performance. best: performance that counts as 1 when
+        normalised.
     """
 
     def __init__(

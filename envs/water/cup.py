@@ -1,4 +1,4 @@
-"""Cups: five boxes that move as one, open above, and what kernels have to know of them."""
+"""Cups: five boxes that move as one, open at the top, and their data for kernels."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ GLASS = 0.25
 
 @wp.struct
 class CupRow:
-    """Where a cup is among the poses, and its sizes. It turns about the z axis only."""
+    """Index of a cup among the poses, and its sizes. It turns only about the z axis."""
 
     floor: int
     """Pose of the floor, whose middle is the origin of the cup."""
     wall: int
     """Pose of one of its walls."""
     half_width: float
-    """From the axis to the outside [m]."""
+    """Distance from the axis to the outside [m]."""
     reach: float
-    """From the axis to the middle of the walls [m]."""
+    """Distance from the axis to the middle of the walls [m]."""
     bottom: float
-    """Of the outside, below the origin [m]."""
+    """Distance of the outer bottom below the origin [m]."""
     half_height: float
-    """Of the walls [m]."""
+    """Half the height of the walls [m]."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,19 @@ class Cup:
     """A cup with a square floor between walls along x and z.
 
     Its origin is the middle of its floor. All environments have the same boxes; a cup that never leaves the ground can
-    be lower in some, as its walls may be sunk into the ground.
+    be lower in some, since its walls may be sunk into the ground.
     """
 
     width: float
-    """Inside [m]."""
+    """Inner width [m]."""
     height: float
-    """Of the rim above the floor [m]."""
+    """Height of the rim above the floor [m]."""
     wall: float
     """Thickness of walls and floor [m]."""
     skirt: float
-    """How deep the walls reach into the ground: drops that lie there would else get below a cup that slides [m]."""
+    """Depth to which the walls reach into the ground, since drops that lie there would otherwise get below a sliding
+    cup [m].
+    """
     colliders: tuple[int, ...]
     """Numbers in the scene: floor, walls at -x and +x, and at -z and +z."""
 
@@ -62,19 +64,19 @@ class Cup:
 
     @property
     def outer(self) -> float:
-        """Width outside [m]."""
+        """Outer width [m]."""
         return self.width + 2.0 * self.wall
 
     def offsets(self) -> np.ndarray:
-        """Return where the boxes are from the origin [m], shape (5, 3)."""
+        """Return the places of the boxes relative to the origin [m], shape (5, 3)."""
         return _boxes(self.width, self.height, self.wall, self.skirt)[0]
 
     def poses(self, places: np.ndarray, sunk: np.ndarray) -> np.ndarray:
         """Return the poses of the boxes, upright, shape (k, 5, 7).
 
         Args:
-            places: of the origin, x and y [m], shape (k, 2).
-            sunk: by how much the walls are sunk [m], shape (k,).
+            places: places of the origin, x and y [m], shape (k, 2). sunk: depth to which the walls are sunk [m], shape
+            (k,).
         """
         found = np.zeros((len(places), 5, 7))
         found[..., :3] = self.offsets()
@@ -84,7 +86,7 @@ class Cup:
         return found
 
     def row(self, model: Model) -> Any:
-        """Return what kernels need to know."""
+        """Return the kernel's parameters."""
         row: Any = CupRow()
         row.floor, row.wall = (model.pose_index(number) for number in self.colliders[:2])
         row.half_width, row.reach = 0.5 * self.outer, 0.5 * (self.width + self.wall)
@@ -107,13 +109,10 @@ def add_cup(
     """Add a cup that stands on the ground.
 
     Args:
-        scene: where to.
-        width: inside [m].
-        height: of the rim above the floor [m].
+        scene: scene to add to. width: inner width [m]. height: height of the rim above the floor [m].
         wall: thickness of walls and floor [m].
-        x: of its middle [m].
-        friction: Coulomb coefficient.
-        skirt: how deep the walls reach into the ground, of a cup that never leaves it [m].
+        x: x of its middle [m]. friction: Coulomb coefficient. skirt: depth to which the walls reach into the ground,
+        for a cup that never leaves it [m].
     """
     middles, halves = _boxes(width, height, wall, skirt)
     places = middles + np.array([x, 0.5 * wall, 0.0])
@@ -127,14 +126,14 @@ def add_cup(
 @wp.func
 @no_type_check
 def tilt(poses: wp.array3d[float], env: int, slot: int):
-    """Angle about the z axis of what turns about that only [rad], from -pi to pi."""
+    """Return the angle about the z axis of a body that turns only about it [rad], from -pi to pi."""
     return 2.0 * wp.atan2(poses[env, slot, 5], poses[env, slot, 6])
 
 
 @wp.func
 @no_type_check
 def rim_above(poses: wp.array3d[float], env: int, cup: CupRow):
-    """Height of the rim of a cup above its origin, along its axis [m]."""
+    """Return the height of a cup's rim above its origin, along its axis [m]."""
     dx = poses[env, cup.wall, 0] - poses[env, cup.floor, 0]
     dy = poses[env, cup.wall, 1] - poses[env, cup.floor, 1]
     angle = tilt(poses, env, cup.floor)
@@ -144,7 +143,10 @@ def rim_above(poses: wp.array3d[float], env: int, cup: CupRow):
 @wp.func
 @no_type_check
 def is_inside(poses: wp.array3d[float], env: int, cup: CupRow, rim: float, x: float, y: float, z: float):
-    """Whether a point is in a cup: between the middles of its walls, above that of its floor, and below the rim."""
+    """Return whether a point is in a cup:
+
+    between the middles of its walls, above that of its floor, and below the rim.
+    """
     dx = x - poses[env, cup.floor, 0]
     dy = y - poses[env, cup.floor, 1]
     dz = z - poses[env, cup.floor, 2]

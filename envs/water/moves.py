@@ -1,4 +1,4 @@
-"""How an agent moves a cup: along x and y, and about the z axis."""
+"""Motion of a cup by an agent: along x and y, and about the z axis."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from pbd_gym.sim.state import State
 wp.set_module_options({"enable_backward": False})
 
 STAGES = 8
-"""Parts of a move: the cup stops before the first that would make it collide. SoftGym's steps have as many."""
+"""Number of parts of a move: the cup stops before the first that would make it collide. SoftGym's steps have as many.
+"""
 WIDEST = wp.constant(3.0)
-"""Largest angle of a cup, either way [rad]."""
+"""Largest angle of a cup, in either direction [rad]."""
 SLACK = wp.constant(1.0e-5)
-"""How far a cup may be in the ground or in another for rounding [m]."""
+"""Depth of a cup in the ground or in another that is attributed to rounding [m]."""
 
 
 @wp.func
@@ -27,7 +28,7 @@ def overlap(
     x: float, y: float, angle: float, half_width: float, low: float, high: float,
     left: float, right: float, top: float,
 ):  # fmt: skip
-    """Whether a tilted rectangle overlaps one that stands on the ground, by the theorem of the separating axis.
+    """Return whether a tilted rectangle overlaps one that stands on the ground, by the separating axis theorem.
 
     The first reaches from ``low`` to ``high`` along its axis, and as far as ``half_width`` on either side of it.
     """
@@ -66,11 +67,12 @@ def move_cup(
     # Out:
     motion: wp.array3d[float],
 ):
-    """Turn the numbers of an action into the motion of the boxes of a cup: moves along x and y, and a turn.
+    """Convert the numbers of an action to the motion of a cup's boxes: moves along x and y, and a rotation.
 
-    It is made in ``stages``, and stops before the first that would bring the cup into another or into the ground.
+    The motion is divided into ``stages``, and stops before the first that would bring the cup into another or into the
+    ground.
 
-    The cup turns about the point of its axis that is the height ``pivot`` above its origin. Its origin stays in a box.
+    The cup turns about the point of its axis at the height ``pivot`` above its origin. Its origin stays in a box.
     """
     env = wp.tid()
     start_x = poses[env, cup.floor, 0]
@@ -128,20 +130,20 @@ class CupMover:
     others: tuple[Cup, ...]
     """Cups that stand on the ground, which it must not touch."""
     size: int
-    """Numbers of an action: 1 for x alone, or 3 for x, y and the angle."""
+    """Size of an action: 1 for x alone, or 3 for x, y and the angle."""
     max_step: float
     """Largest move along an axis per action [m]."""
     max_turn: float
-    """Largest turn per action [rad]."""
+    """Largest rotation per action [rad]."""
     lower: tuple[float, float]
-    """Least x and y of the origin [m]."""
+    """Smallest x and y of the origin [m]."""
     upper: tuple[float, float]
     """Largest x and y of the origin [m]."""
     pivot: float = 0.0
-    """Height above the origin of the point that a turn leaves where it is [m]."""
+    """Height above the origin of the fixed point of a rotation [m]."""
 
     def prepare(self, actions: Any, state: State, control: Control) -> Any:
-        """Return the launch that turns actions into motion."""
+        """Return the launch that converts actions to motion."""
         model = state.model
         with wp.ScopedDevice(model.device):
             parts = wp.array([model.pose_index(number) for number in self.cup.colliders], dtype=wp.int32)

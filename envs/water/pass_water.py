@@ -26,18 +26,18 @@ SWAY = 0.05
 
 @dataclass(frozen=True)
 class PassWaterConfig(WaterTaskConfig):
-    """Numbers of PBDPassWater-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDPassWater-v0; each can be passed to ``gym.make``."""
 
     spacing: float = 0.015
-    """Distance of particles at rest [m]."""
+    """Distance between particles at rest [m]."""
     max_step: float = 0.088
     """Largest move of the cup per action [m]."""
     goal: float = 1.2
-    """Where the cup is to go along x; it starts at 0 [m]."""
+    """Goal of the cup along x; it starts at 0 [m]."""
     way: tuple[float, float] = field(default=(-0.25, 1.4), metadata={"signed": True})
-    """Least and largest x of the cup [m]."""
+    """Smallest and largest x of the cup [m]."""
     freeboard: tuple[float, float] = (1.2, 1.5)
-    """Height of the cup, as a factor of the depth of the most water that there can be, the least and the most."""
+    """Smallest and largest height of the cup, as factors of the depth of the largest amount of water."""
     spilled_weight: float = 10.0
     """Reward lost if all the water is outside the cup."""
 
@@ -47,15 +47,15 @@ class PassWaterConfig(WaterTaskConfig):
         if not self.way[0] <= 0.0 < self.goal <= self.way[1]:
             raise ValueError(f"the way must hold 0 and the goal of {self.goal:g} m, got {self.way}")
         if not 1.0 <= self.freeboard[0] <= self.freeboard[1]:
-            raise ValueError(f"freeboard must be the least and the most, from 1, got {self.freeboard}")
+            raise ValueError(f"freeboard must be the smallest and the largest, from 1, got {self.freeboard}")
 
 
 class PassWater(Task):
-    """A cup of water, which is to be carried along the ground to a place.
+    """A cup of water, which must be carried along the ground to a place.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: PassWaterConfig, modes: Modes) -> None:
@@ -110,14 +110,14 @@ class PassWater(Task):
         )  # fmt: skip
 
     def carry(self, world: World) -> np.ndarray:
-        """Return the expert's actions: speed up gently, and brake as gently."""
+        """Return the expert's actions: accelerate gently, and brake just as gently."""
         config, slot = self.config, world.model.pose_index(self.water.cup.colliders[0])
         left = config.goal - world.state.get_poses()[:, slot, 0].astype(np.float64)
         change = SWAY * 9.81 * config.ctrl_dt**2
         # The last move of the expert [m].
         b = world.buffers
         before = np.where(b.peek("elapsed") == 0, 0.0, b.peek("expert_memory").astype(np.float64))
-        # A cup that brakes from v on by `change` per action goes v (v + change) / (2 change) after this one.
+        # A cup that brakes from v by `change` per action moves v (v + change) / (2 change) after this one.
         fastest = 0.5 * (np.sqrt(change**2 + 8.0 * change * np.abs(left)) - change)
         wanted = np.sign(left) * np.minimum(np.minimum(fastest, np.abs(left)), config.max_step)
         move = np.clip(wanted, before - change, before + change)
@@ -130,9 +130,9 @@ class PassWaterVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A cup of water stands on the ground and has to come to a place 1.2 m away. Whoever starts or stops too fast spills.
+    A cup of water stands on the ground and must come to a place 1.2 m away. Starting or stopping too fast spills water.
     The water is a position-based fluid, solved in 16 substeps of 5 ms per action; the cup is five boxes that move as
-    one, and nothing moves it but the agent. A post behind its way marks the goal.
+    one, and only the agent moves it. A post behind its way marks the goal.
 
     This is SoftGym's `PassWater`: the same reward, moves, way and time limit, and water of the same spacing. There,
     both floor lengths of the cup vary with the water; here they follow from `particles`, and the height varies.
@@ -146,18 +146,18 @@ class PassWaterVectorEnv(TaskVectorEnv):
 
     `Box(-100, 100, (7,), float32)` with `obs_mode="keypoints"`, as SoftGym's `key_point`.
 
-    | Num | Observation                                              | Min  | Max | Unit |
-    |-----|----------------------------------------------------------|------|-----|------|
-    | 0   | x of the cup                                             | -100 | 100 | m    |
-    | 1   | width of the cup, inside                                 | -100 | 100 | m    |
-    | 2   | height of its rim above its floor                        | -100 | 100 | m    |
-    | 3   | length of the cup, inside                                | -100 | 100 | m    |
-    | 4   | way that is left to the goal                             | -100 | 100 | m    |
-    | 5   | height of the highest particle in the cup                | -100 | 100 | m    |
-    | 6   | share of the water that is in the cup                    | 0    | 1   |      |
+    | Num | Observation                               | Min  | Max | Unit |
+    |-----|-------------------------------------------|------|-----|------|
+    | 0   | x of the cup                              | -100 | 100 | m    |
+    | 1   | width of the cup, inside                  | -100 | 100 | m    |
+    | 2   | height of its rim above its floor         | -100 | 100 | m    |
+    | 3   | length of the cup, inside                 | -100 | 100 | m    |
+    | 4   | remaining way to the goal                 | -100 | 100 | m    |
+    | 5   | height of the highest particle in the cup | -100 | 100 | m    |
+    | 6   | share of the water that is in the cup     | 0    | 1   |      |
 
     `obs_mode="particles"` has positions [m] and velocities [m/s] of all particles before these. Particles that an
-    episode does without are at (0, -50, -50).
+    episode does not use are at (0, -50, -50).
 
     ## Rewards
 
@@ -170,8 +170,8 @@ class PassWaterVectorEnv(TaskVectorEnv):
     `performance` is the sum of the first two, and `normalized_performance` is 0 at the start and 1 at the goal with all
     the water. `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`; so at most 1.2 % are spilled, or
     the cup is within 0.12 m), and the water at rest (`at_rest`: its particles have moved by no more than `rest_speed`,
-    0.03 m/s, on average for `rest_time`, 0.2 s), which takes a cup at rest. `reward_mode="delta"`, `"normalized"` and
-    `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
+    0.03 m/s, on average for `rest_time`, 0.2 s), which requires a cup at rest. `reward_mode="delta"`, `"normalized"`
+    and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

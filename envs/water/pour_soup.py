@@ -22,15 +22,16 @@ from pbd_gym.materials.materials import ShapeMaterial
 
 @dataclass(frozen=True)
 class PourSoupConfig(PouringConfig):
-    """Numbers of PBDPourSoup-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDPourSoup-v0; each can be passed to ``gym.make``."""
 
     spacing: float = 0.0105
-    """Distance of particles at rest [m]: 300 of them are DaXBench's cube of 70 mm."""
+    """Distance between particles at rest [m]: 300 of them are DaXBench's cube of 70 mm."""
     fill: float = 0.5
-    """Depth of the most soup that there can be, as a share of the height of the bowl."""
+    """Depth of the largest amount of soup, as a share of the height of the bowl."""
     taller: tuple[float, float] = (0.02, 0.07)
-    """How much taller the other bowl is than the most soup in it would be deep, the least and the most [m], besides a
-    quarter of that."""
+    """Smallest and largest excess of the other bowl's height over the depth of the largest amount of soup in it [m], in
+    addition to a quarter of that depth.
+    """
     viscosity: float = 0.02
     """Dynamic viscosity [Pa s]; that of a thin soup."""
     tofu_side: float = 0.03
@@ -38,13 +39,15 @@ class PourSoupConfig(PouringConfig):
     tofu_density: float = 500.0
     """Mass per volume of tofu [kg/m^3]: half of that of the soup, as in DaXBench."""
     tofu_compliance: float = 1e-6
-    """Inverse stiffness of tofu per mass [s^2]: it quivers with 160 Hz."""
+    """Inverse stiffness of tofu per mass [s^2]: it oscillates at 160 Hz."""
     iterations: int = 2
-    """Sweeps over all constraints in each substep: soup and tofu take turns, so that neither crushes the other."""
+    """Number of sweeps over all constraints in each substep: soup and tofu alternate, so that neither crushes the
+    other.
+    """
     sweeps: int = 2
-    """Over the densities of the soup, in every iteration of the solver."""
+    """Number of sweeps over the densities of the soup in every iteration of the solver."""
     tofu_weight: float = 0.5
-    """What the tofu counts in the performance; the soup counts the rest."""
+    """Weight of the tofu in the performance; the soup has the rest."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,11 +62,11 @@ class PourSoupConfig(PouringConfig):
 
 
 class PourSoup(TwoCups):
-    """A bowl of soup with two pieces of tofu, and another, into which all of it is to be poured.
+    """A bowl of soup with two pieces of tofu, and another, into which all of it must be poured.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
 
     Raises:
         ValueError: if the bowl is too narrow for the tofu.
@@ -123,15 +126,15 @@ class PourSoupVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    Two cubes of tofu float in a bowl of soup; an empty bowl, whose height is another in every episode, stands beside
-    it. The soup is a position-based fluid, and each cube a cluster of shape matching, a little soft; both push each
-    other. They are solved in 16 substeps of 5 ms per action.
+    Two cubes of tofu float in a bowl of soup; an empty bowl, whose height differs in every episode, stands beside it.
+    The soup is a position-based fluid, and each cube a cluster of shape matching, a little soft; both push each other.
+    They are solved in 16 substeps of 5 ms per action.
 
     This is DaXBench's `pour_soup`: as much soup (a cube of 70 mm), tofu of the same size and half as dense as the soup,
     and the same time limit. There, the bowls are hollow spheres, and the soup is material points on a grid; here, bowls
     are boxes. There, an action has six numbers of which one does nothing, and turns the bowl by 2 mrad at most; here it
     has the three of `PBDPourWater-v0`, which suffice to pour. There, particles are compared with those of a stored
-    shape one by one, so that mixed soup counts as spilled; here, what counts is what is in the other bowl.
+    shape one by one, so that mixed soup counts as spilled; here, the contents of the other bowl count.
 
     ## Action Space
 
@@ -143,7 +146,7 @@ class PourSoupVectorEnv(TaskVectorEnv):
     the tofu that are in the bowl, and in the other.
 
     `obs_mode="particles"` has positions [m] and velocities [m/s] of all particles before these, soup first. Particles
-    that an episode does without are at (0, -50, -50).
+    that an episode does not use are at (0, -50, -50).
 
     ## Rewards
 
@@ -154,15 +157,15 @@ class PourSoupVectorEnv(TaskVectorEnv):
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
     `performance` is the sum of the first two, and `normalized_performance` is 0 at the start and 1 when all is poured.
-    `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`), which takes both pieces and four fifths of
-    the soup, and everything at rest (`at_rest`: particles have moved by no more than `rest_speed`, 0.03 m/s, on average
-    for `rest_time`, 0.2 s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
+    `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`), which requires both pieces and four fifths
+    of the soup, and everything at rest (`at_rest`: particles have moved by no more than `rest_speed`, 0.03 m/s, on
+    average for `rest_time`, 0.2 s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
     :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
     One of 64 states: 70 to 100 % of 300 particles of soup and both pieces of tofu at rest in the bowl at x = 0; the
-    other bowl 0.05 m to 0.09 m beside it, and 0.02 to 0.07 m taller than it has to be.
+    other bowl 0.05 m to 0.09 m beside it, and 0.02 to 0.07 m taller than necessary.
 
     ## Episode End
 
@@ -171,8 +174,8 @@ class PourSoupVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`PourSoupConfig`. `randomize`
-    takes everything but `size`: bowls do not grow. `preset="daxbench"` has 100 start states, all with as much soup as
-    there can be.
+    takes everything but `size`: bowls do not grow. `preset="daxbench"` has 100 start states, all with the largest
+    amount of soup.
 
     ## Vectorized environment
 

@@ -14,7 +14,7 @@ from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 
 @dataclass(frozen=True)
 class PourWaterConfig(PouringConfig):
-    """Numbers of PBDPourWater-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDPourWater-v0; each can be passed to ``gym.make``."""
 
 
 class PourWaterVectorEnv(TaskVectorEnv):
@@ -22,9 +22,9 @@ class PourWaterVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A cup of water stands beside an empty one, whose height is another in every episode. The agent lifts, moves and
+    A cup of water stands beside an empty one, whose height differs in every episode. The agent lifts, moves and
     tilts the first one. The water is a position-based fluid, solved in 16 substeps of 5 ms per action; each cup is five
-    boxes, and nothing moves them but the agent.
+    boxes, and only the agent moves them.
 
     This is SoftGym's `PourWater`: the same reward, moves and time limit, and water of the same spacing. There, all
     lengths of both cups vary, and the other cup is 15 mm narrower; here the width of both follows from `particles`,
@@ -42,8 +42,8 @@ class PourWaterVectorEnv(TaskVectorEnv):
     | 2   | turn of the cup about z, away from the other cup         | -1  | 1   | 0.12 rad   |
 
     SoftGym moves and turns it by an eighth of that in each of eight inner steps. It turns about the middle of its floor
-    (`pivot="bottom"`) or of its opening (`"top"`). As there, it stays where it is rather than touch the other cup or
-    the ground: an action is made in eight parts, and ends before the first that would.
+    (`pivot="bottom"`) or of its opening (`"top"`). As there, it stops rather than touch the other cup or the ground: an
+    action is divided into eight parts, and ends before the first that would.
 
     ## Observation Space
 
@@ -62,7 +62,7 @@ class PourWaterVectorEnv(TaskVectorEnv):
     | 11-12 | shares of the water that are in the cup, and in the other    | 0    | 1   |      |
 
     `obs_mode="particles"` has positions [m] and velocities [m/s] of all particles before these. Particles that an
-    episode does without are at (0, -50, -50).
+    episode does not use are at (0, -50, -50).
 
     ## Rewards
 
@@ -80,7 +80,7 @@ class PourWaterVectorEnv(TaskVectorEnv):
     ## Starting State
 
     One of 64 states: 70 to 100 % of 300 particles at rest in the cup at x = 0; the other cup 0.05 m to 0.09 m beside
-    it, and up to 0.1 m taller than it has to be.
+    it, and up to 0.1 m taller than necessary.
 
     ## Episode End
 

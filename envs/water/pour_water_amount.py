@@ -24,24 +24,24 @@ LINE = 0.01
 
 @dataclass(frozen=True)
 class PourWaterAmountConfig(PouringConfig):
-    """Numbers of PBDPourWaterAmount-v0; each can be given to ``gym.make``."""
+    """Numbers of PBDPourWaterAmount-v0; each can be passed to ``gym.make``."""
 
     share: tuple[float, float] = (0.2, 1.0)
-    """Share of the water that is to be poured, the least and the most."""
+    """Smallest and largest share of the water to be poured."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, positive=("share",))
         if not self.share[0] <= self.share[1] <= 1.0:
-            raise ValueError(f"share must be the least and the most, up to 1, got {self.share}")
+            raise ValueError(f"share must be the smallest and the largest, up to 1, got {self.share}")
 
 
 class PourWaterAmount(TwoCups):
-    """A cup of water, and another, into which a share of the water is to be poured that differs from start to start.
+    """A cup of water, and another, into which a share of the water must be poured that differs between starts.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     config: PourWaterAmountConfig
@@ -50,9 +50,9 @@ class PourWaterAmount(TwoCups):
         super().__init__(config, modes)
         outer = self.target.outer
         self.line = self.water.add_mark((self.farthest, 0.1, 0.5 * outer + 0.02), (outer, LINE, LINE))
-        """The bar that marks the level."""
+        """Bar that marks the level."""
         self.shares = self.water.variations(3).uniform(*config.share, config.starts).astype(np.float32)
-        """What each start state asks for, shape (starts,)."""
+        """Share required by each start state, shape (starts,)."""
         self.parts = [TargetShares(self.shares)]
         self.score = CupScore(config, modes, [self.contents], [Measure("amount", -1.0, self.error)])
         self.features = Features(14, self.observe)
@@ -76,7 +76,7 @@ class PourWaterAmount(TwoCups):
         return Launches([super().observe(world, observation, first), share])
 
     def asked(self, world: World) -> np.ndarray:
-        """Return the share that is to be poured in each environment, shape (num_envs,)."""
+        """Return the share to be poured in each environment, shape (num_envs,)."""
         return world.buffers.peek("targets")[:, 0].astype(np.float64)
 
 
@@ -85,12 +85,12 @@ class PourWaterAmountVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    The cups of `PBDPourWater-v0`, and a share of the water that is to be in the other cup at the end, which a bar in
-    front of that cup shows: where the water will stand. What is poured cannot be taken back.
+    The cups of `PBDPourWater-v0`, and a share of the water that must be in the other cup at the end. A bar in front of
+    that cup shows the resulting level. Poured water cannot be taken back.
 
-    This is SoftGym's `PourWaterAmount`, with what it does otherwise than it says put right: there, one share is drawn
-    for all states and not one for each; the normalised performance is divided by one minus the first performance, so
-    that even a perfect pour stays below 1; and observations of particles stop with an error.
+    This is SoftGym's `PourWaterAmount`, with deviations from its description corrected: there, one share is drawn for
+    all states and not one for each; the normalised performance is divided by one minus the first performance, so that
+    even a perfect pour stays below 1; and observations of particles stop with an error.
 
     ## Action Space
 
@@ -98,11 +98,11 @@ class PourWaterAmountVectorEnv(TaskVectorEnv):
 
     ## Observation Space
 
-    `Box(-100, 100, (14,), float32)` with `obs_mode="keypoints"`: the 13 numbers of `PBDPourWater-v0`, and the share
-    that is to be poured, without which nobody could know.
+    `Box(-100, 100, (14,), float32)` with `obs_mode="keypoints"`: the 13 numbers of `PBDPourWater-v0`, and the share to
+    be poured.
 
     `obs_mode="particles"` has positions [m] and velocities [m/s] of all particles before these. Particles that an
-    episode does without are at (0, -50, -50).
+    episode does not use are at (0, -50, -50).
 
     ## Rewards
 
@@ -120,7 +120,7 @@ class PourWaterAmountVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of 64 states: those of `PBDPourWater-v0`, each with a share of 20 to 100 % of its water that is to be poured.
+    One of 64 states: those of `PBDPourWater-v0`, each with a share of 20 to 100 % of its water to be poured.
 
     ## Episode End
 
@@ -129,8 +129,8 @@ class PourWaterAmountVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`PourWaterAmountConfig`.
-    `randomize` takes everything but `size`: cups do not grow. `preset="softgym"` has 1,000 start states, all with as
-    much water as there can be.
+    `randomize` takes everything but `size`: cups do not grow. `preset="softgym"` has 1,000 start states, all with the
+    largest amount of water.
 
     ## Vectorized environment
 

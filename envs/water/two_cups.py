@@ -1,4 +1,4 @@
-"""Two cups, from one of which water is poured into the other: what the pouring tasks are made of, and who pours."""
+"""Two cups, from one of which water is poured into the other: the basis of the pouring tasks, and their expert."""
 
 from __future__ import annotations
 
@@ -19,35 +19,34 @@ from pbd_gym.envs.water.cup import Cup
 from pbd_gym.envs.water.moves import CupMover
 
 CLEARANCE = 0.03
-"""Between the rims of both cups while water flows [m]."""
+"""Clearance between the rims of both cups while water flows [m]."""
 INTO = 0.2
-"""How far the rim goes beyond the wall of the other cup at most, as a share of the width of that."""
+"""Largest distance of the rim beyond the wall of the other cup, as a share of that cup's width."""
 RATE = 0.05
-"""Turn per action while water flows [rad]."""
+"""Rotation per action while water flows [rad]."""
 CLOSE = 0.02
 """Share of the water that is not worth another pour."""
 LAG = 4.5
-"""Actions that it takes to stop the flow."""
+"""Number of actions that it takes to stop the flow."""
 REST = 20
-"""Actions at the end of an episode in which a cup that is not to be emptied stays upright."""
+"""Number of final actions of an episode in which a cup that must not be emptied stays upright."""
 SLOWER = 4.0
-"""How much more slowly a cup tilts when little is left to pour: by this times that share of the water."""
+"""Slow-down of the tilt when little is left to pour: this factor times that share of the water."""
 SHARE = 0.4
-"""Of the largest moves, which would make the water slosh."""
+"""Share of the largest moves that is used, since these would make the water slosh."""
 LAST = -2.4
 """Angle at which a cup is empty [rad]."""
 
 
 class Pourer:
-    """An expert that pours a share of the water from one cup into another, to the right of it.
+    """Expert that pours a share of the water from one cup into another, to the right of it.
 
     The rim rises beside the other cup first. Then the cup tilts, and its rim goes over that of the other as far as the
-    tilted wall leaves room below. It tilts back before enough has left the cup, as some more does meanwhile.
+    tilted wall leaves room below. It tilts back before enough has left the cup, since more follows meanwhile.
 
     Args:
-        cup: which is tilted.
-        target: which stands.
-        shares: returns what is to leave the cup, shape (num_envs,).
+        cup: cup to tilt. target: standing cup. shares: function that returns the share to leave the cup, shape
+        (num_envs,).
     """
 
     def __init__(self, cup: Cup, target: Cup, shares: Callable[[World], np.ndarray]) -> None:
@@ -65,7 +64,7 @@ class Pourer:
         x, y, angle = floor[:, 0], floor[:, 1], 2.0 * np.arctan2(floor[:, 5], floor[:, 6])
         edge = side[:, 0] - 0.5 * target.wall  # of the other cup, on this side
         top = side[:, 1] + 0.5 * (target.height + target.wall + target.skirt)
-        # About its lip it tilts away from the ground: what is taller than the other has to be lifted for that alone.
+        # About its lip it tilts away from the ground: for that alone the taller cup must be lifted.
         length = cup.rim + 0.5 * cup.wall
         high = np.maximum(top, length * np.cos(angle))
         raised = lip(cup, x, y, angle)[1] > high + 0.5 * CLEARANCE
@@ -85,10 +84,10 @@ class Pourer:
         return np.concatenate([moves, turn[:, None] / config.max_turn], axis=1).astype(np.float32)
 
     def _turn(self, world: World) -> np.ndarray:
-        """Return by how much to tilt now, while the rim is high enough [rad], shape (num_envs,)."""
+        """Return the rotation for the current action, while the rim is high enough [rad], shape (num_envs,)."""
         b, shares = world.buffers, self.shares(world)
         now = b.peek("contents")[:, FIRST].astype(np.float64)
-        before = b.peek("expert_memory").astype(np.float64)  # what was in the cup at its last action
+        before = b.peek("expert_memory").astype(np.float64)  # contents of the cup at its last action
         flow = np.where(b.peek("elapsed") == 0, 0.0, before - now)
         b.write("expert_memory", now)
         left = now - (1.0 - shares) - np.where(shares < 1.0, CLOSE, 0.0)
@@ -99,32 +98,33 @@ class Pourer:
 
 
 def lip(cup: Cup, x: np.ndarray, y: np.ndarray, angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the outer edge of the rim on the right is, x and y [m], shape (k,) each."""
+    """Return the outer edge of the rim on the right, x and y [m], shape (k,) each."""
     cos, sin, half = np.cos(angle), np.sin(angle), 0.5 * cup.outer
     return x + cos * half - sin * cup.rim, y + sin * half + cos * cup.rim
 
 
 ROOM = 0.5
-"""How far the cup can go beyond where it starts and beyond the other, and above the other [m]."""
+"""Room for the cup beyond its start and beyond the other cup, and above the other cup [m]."""
 
 
 @dataclass(frozen=True)
 class PouringConfig(WaterTaskConfig):
-    """Numbers of the pouring tasks; each can be given to ``gym.make``."""
+    """Numbers of the pouring tasks; each can be passed to ``gym.make``."""
 
     max_step: float = 0.08
     """Largest move of the cup along an axis per action [m]."""
     max_turn: float = 0.12
-    """Largest turn of the cup per action [rad]."""
+    """Largest rotation of the cup per action [rad]."""
     pivot: Literal["bottom", "top"] = "bottom"
-    """What a turn leaves where it is: the middle of the cup's floor, or that of its opening."""
+    """Fixed point of a rotation: the middle of the cup's floor, or that of its opening."""
     fill: float = 0.7
-    """Depth of the most water that there can be, as a share of the height of the cup."""
+    """Depth of the largest amount of water, as a share of the height of the cup."""
     gap: tuple[float, float] = (0.05, 0.09)
-    """Between the cups at the start, the least and the most [m]."""
+    """Smallest and largest gap between the cups at the start [m]."""
     taller: tuple[float, float] = (0.0, 0.1)
-    """How much taller the other cup is than the most water in it would be deep, the least and the most [m], besides a
-    quarter of that."""
+    """Smallest and largest excess of the other cup's height over the depth of the largest amount of water in it [m], in
+    addition to a quarter of that depth.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,15 +136,15 @@ class PouringConfig(WaterTaskConfig):
         for name in ("gap", "taller"):
             low, high = getattr(self, name)
             if low > high:
-                raise ValueError(f"{name} must be the least and the most, got {getattr(self, name)}")
+                raise ValueError(f"{name} must be the smallest and the largest, got {getattr(self, name)}")
 
 
 class TwoCups(Task):
-    """A cup of water, and another that stands beside it, into which all the water is to be poured.
+    """A cup of water, and another beside it, into which all the water must be poured.
 
     Args:
         config: its numbers.
-        modes: how agents act, see and are paid.
+        modes: modes of actions, observations and rewards.
     """
 
     def __init__(self, config: PouringConfig, modes: Modes) -> None:
@@ -152,10 +152,10 @@ class TwoCups(Task):
         width = config.breadth * config.spacing + 0.055
         self.water = water = Water(config, width, config.depth(width) / config.fill)
         self.cup = water.cup
-        """The cup that the agent moves."""
+        """Cup that the agent moves."""
         tallest = 1.25 * config.depth(width) + config.taller[1]
         self.target = water.add_cup(width, tallest, self.farthest, standing=True)
-        """The cup that is to be filled."""
+        """Cup to be filled."""
         self.contents = Contents(self.cup, self.target, water.fill())
         poured = self.contents.share("poured", 1.0, POURED)
         super().__init__(
@@ -172,7 +172,7 @@ class TwoCups(Task):
         )
 
     def cup_moves(self) -> Hands:
-        """Return what the agent can do with the cup."""
+        """Return the agent's control of the cup."""
         config, cup = self.config, self.cup
         lower = (-ROOM, 0.5 * config.wall)
         upper = (self.farthest + ROOM, self.target.rim + cup.rim + ROOM)
@@ -185,11 +185,11 @@ class TwoCups(Task):
 
     @property
     def farthest(self) -> float:
-        """How far the other cup is from the first at most, from middle to middle [m]."""
+        """Largest distance between the middles of the cups [m]."""
         return self.cup.outer + self.config.gap[1]
 
     def shown(self) -> Corners:
-        """Return what pictures show: both cups, and as much room above them."""
+        """Return the region that pictures show: both cups, and as much room above them."""
         half = 0.5 * self.cup.outer
         lower = np.array([-1.5 * half, 0.0, -half])
         return lower, np.array([self.farthest + half, 1.1 * (self.target.rim + self.cup.rim), half])
@@ -212,5 +212,5 @@ class TwoCups(Task):
         )  # fmt: skip
 
     def asked(self, world: World) -> np.ndarray:
-        """Return the share that is to be poured in each environment, shape (num_envs,)."""
+        """Return the share to be poured in each environment, shape (num_envs,)."""
         return np.ones(world.num_envs)

@@ -1,4 +1,4 @@
-"""pbd_gym itself as something to be measured."""
+"""pbd_gym itself as an engine to benchmark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pbd_gym.sim.solver import Solver
 
 
 class Engine:
-    """A batch of a scene under the solver with its defaults.
+    """A batch of one scene, run by the solver with its defaults.
 
     Args:
         scene: what one environment holds.
@@ -27,7 +27,7 @@ class Engine:
         threads: CPU threads.
         lanes: environments per group, chosen by the model by default.
         start: positions to start from [m], shape (n, 3); those of the scene by default.
-        schedule: of the solver, which chooses by default.
+        schedule: schedule of the solver, chosen by the solver by default.
     """
 
     def __init__(
@@ -49,32 +49,32 @@ class Engine:
 
     @property
     def projections(self) -> int:
-        """Constraint projections of a control step, of all environments."""
+        """Number of constraint projections in a control step, over all environments."""
         return self.model.num_envs * self.model.constraint_count * SUBSTEPS
 
     def step(self) -> None:
-        """Do a control step, and wait for its end."""
+        """Run one control step and wait until it has finished."""
         self.solver.step(self.state, self.control, CTRL_DT)
         wp.synchronize_device(self.model.device)
 
     def run(self, seconds: float) -> None:
-        """Advance the simulation by about a time [s]."""
+        """Advance the simulation by about the given time [s]."""
         for _ in range(round(seconds / CTRL_DT)):
             self.step()
 
     def strain(self) -> float:
-        """Return the strain that is left in the first environment, see :func:`pbd_gym.bench.scenes.strain`."""
+        """Return the remaining strain of the first environment, see :func:`pbd_gym.bench.scenes.strain`."""
         return strain(self.scene, self.state.get_positions()[0])
 
     @property
     def what(self) -> str:
-        """How large the batch is, in words."""
+        """Size of the batch, in words."""
         envs, threads = self.model.num_envs, self.solver.threads
         name = f"{envs:,} environment{'s'[: envs > 1]}"
         return name + f", {threads} thread{'s'[: threads > 1]}" * self.model.device.is_cpu
 
     def row(self, workload: str, duration: Duration, what: str | None = None) -> Row:
-        """Make the row of a measured control step."""
+        """Build the table row of a measured control step."""
         envs = self.model.num_envs
         return Row(workload, what or self.what, envs / duration.median, "frames/s", duration.spread,
                    projections=self.projections / duration.median, strain=self.strain())  # fmt: skip
@@ -84,8 +84,8 @@ def sizes(options: Options, cpu: list[tuple[int, int]], cuda: list[int]) -> list
     """Return the (environments, threads) to measure: a workload's own unless the options say otherwise.
 
     Args:
-        options: as they were given.
-        cpu: what to measure on a CPU; cases that take more threads than there are are left out.
+        options: options of the command line.
+        cpu: what to measure on a CPU; cases that need more threads than the machine has are left out.
         cuda: environments to measure on a GPU.
     """
     cases = [(envs, 1) for envs in cuda] if options.is_cuda else cpu

@@ -1,4 +1,4 @@
-"""Whole environments: through ``make_vec``, with the share that is the bare engine, through ``gym.make``, by phases."""
+"""Benchmarks of whole environments: ``make_vec`` and the share of the bare engine, ``gym.make``, and single phases."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ VECTOR_IDS = {
     "pendulum-vec": "PBDPendulum-v0",
     "flatten-vec": "PBDClothFlatten-v0",
 }
-"""Workload of each environment."""
+"""Benchmark name of each vector environment."""
 SHOWN = 8
-"""Phases that take longest."""
+"""Phases that take longest and are shown."""
 DRAWN = 64
-"""Actions that are drawn beforehand and done in turn: one that is repeated is not at random, and hands that close in it
-hold on."""
+"""Number of actions drawn beforehand and played in turn. A single repeated action would not be random, and hands that
+close in it would hold on.
+"""
 HEAPS = 16
-"""Start states: fewer than the task has by default, which take a minute to make."""
+"""Number of start states: fewer than the task's default, which take a minute to make."""
 
 
 class Stopwatch:
-    """A call that adds up the processor time it takes [s].
+    """A callable that adds up the processor time spent in it [s].
 
     Args:
         call: what is called.
@@ -52,7 +53,7 @@ class Stopwatch:
 
 
 def vector(name: str, options: Options) -> Iterator[Row]:
-    """Time a batch of an environment under random actions, and of the same steps the part that is the bare engine."""
+    """Time a batch of an environment under random actions, and the bare engine's part of the same steps."""
     for num_envs, threads in sizes(options, [(256, 1), (256, 2)], [1024, 16384]):
         what = f"{num_envs:,} environments" + ("" if options.is_cuda else f", {threads} thread{'s'[: threads > 1]}")
         whole, share = _timed(name, num_envs, threads, options)
@@ -60,13 +61,13 @@ def vector(name: str, options: Options) -> Iterator[Row]:
         yield Row(name, f"bare engine, {what}", num_envs / (whole.median * share), "env-steps/s")
         yield Row(name, f"share of the bare engine, {what}", 100.0 * share, "%")
         yield Row(name, f"all but the engine per vector step, {what}", 1e6 * whole.median * (1.0 - share), "us")
-    # What a single environment takes besides the physics is what Python does, whatever the size of the batch.
+    # Besides the physics, a single environment costs only Python's own time, whatever the size of the batch.
     whole, share = _timed(name, 1, 1, options)
     yield Row(name, "overhead of Python per vector step", 1e6 * whole.median * (1.0 - share), "us", whole.spread)
 
 
 def _timed(name: str, num_envs: int, threads: int, options: Options) -> tuple[Duration, float]:
-    """Return how long a step takes, and the share of it that is the bare engine."""
+    """Return the duration of a step and the share of it that the bare engine takes."""
     extra: dict[str, Any] = {"output": "torch"} if options.is_cuda else {}
     env: Any = gym.make_vec(
         VECTOR_IDS[name], num_envs=num_envs, device=options.device, threads=threads, **extra
@@ -78,7 +79,7 @@ def _timed(name: str, num_envs: int, threads: int, options: Options) -> tuple[Du
         drawn = [wp.to_torch(wp.array(actions, device=options.device)) for actions in drawn]
     step = functools.partial(_step, env, itertools.cycle(drawn))
     whole = measure(step, options.repeats)
-    if options.is_cuda:  # a step is a graph by now, which holds the engine: measured by itself
+    if options.is_cuda:  # a step is a graph by now, including the engine, which is therefore measured separately
         share = measure(functools.partial(_physics, env), options.repeats).median / whole.median
     else:
         watched, physics = Stopwatch(step), Stopwatch(env.solver.step)
@@ -90,20 +91,20 @@ def _timed(name: str, num_envs: int, threads: int, options: Options) -> tuple[Du
 
 
 def _physics(env: Any) -> None:
-    """Do what the engine has to do in a step, and wait for its end."""
+    """Run the engine's part of a step and wait until it has finished."""
     for _ in range(env.actions.repeat):
         env.solver.step(env.state, env.control, env.config.ctrl_dt)
     wp.synchronize_device(env.model.device)
 
 
 def _step(env: Any, actions: Iterator[Any]) -> None:
-    """Do a step with the next actions, and wait for its end."""
+    """Run a step with the next actions and wait until it has finished."""
     env.step(next(actions))
     wp.synchronize_device(env.model.device)
 
 
 def cloth_single(options: Options) -> Iterator[Row]:
-    """PBDCloth-v0 through gym.make, with all the wrappers that puts around it."""
+    """Time PBDCloth-v0 through gym.make, with all the wrappers that it adds."""
     env = gym.make("PBDCloth-v0", device=options.device)
     env.reset(seed=0)
     env.action_space.seed(0)
@@ -120,7 +121,7 @@ def cloth_single(options: Options) -> Iterator[Row]:
 
 
 def phases(options: Options) -> Iterator[Row]:
-    """Time the phases of a substep of PBDClothFlatten-v0 under random actions, as launches of their own."""
+    """Time the phases of a substep of PBDClothFlatten-v0 under random actions, each launched separately."""
     num_envs = options.num_envs or (1024 if options.is_cuda else 16)
     made: Any = gym.make_vec("PBDClothFlatten-v0", num_envs, device=options.device, threads=1, starts=HEAPS)
     env = made.unwrapped

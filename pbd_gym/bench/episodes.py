@@ -1,4 +1,4 @@
-"""Whole episodes of a crumpled towel: what an env-step costs depends on who acts."""
+"""Benchmarks of whole episodes of a crumpled towel: the cost of an env-step depends on the policy."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from pbd_gym.bench.rows import Options, Row
 
 ENV_ID = "PBDClothFlatten-v0"
 Policy = Callable[[Any, Any, bool], Any]
-"""Maps a batch, its observations, and whether episodes have just begun, to actions."""
+"""Function of a batch, its observations and a mask of episodes that have just begun; returns actions."""
 
 
 def uniform(seed: int) -> Policy:
-    """Return a policy that draws each action anew."""
+    """Return a policy that draws new random actions at every step."""
     generator = np.random.default_rng(seed)
     return lambda env, seen, begins: generator.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
 
 
 def alone(env: Any, seen: Any, begins: bool) -> np.ndarray:
-    """Let both hands stay open where they are."""
+    """Keep both hands open and still."""
     actions: np.ndarray = np.zeros(env.action_space.shape, dtype=np.float32)
     actions[:, 3::4] = -1.0
     return actions
 
 
 def flatten(options: Options) -> Iterator[Row]:
-    """Time random actions from a reset on, as of other environments, and then whole episodes by who acts."""
+    """Time random actions from a reset on, as for other environments, then whole episodes under each policy."""
     yield from vector("flatten-vec", options)
     policies: dict[str, Policy] = {
         "random actions": uniform(0),
@@ -52,7 +52,7 @@ def flatten(options: Options) -> Iterator[Row]:
 
 
 def run(env: Any, policy: Policy) -> float:
-    """Return how long the steps of one time limit take from a reset on [s], without what the policy takes.
+    """Return the duration of the steps of one time limit from a reset on [s], without the time that the policy takes.
 
     An episode that ends sooner is followed by the next one.
     """

@@ -1,4 +1,4 @@
-"""What is measured, and how it is shown: Markdown, JSON and CSV."""
+"""Measured rows and their presentation as Markdown, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Row:
     limit_share: float | None = None
     """Speed as a share of that of hand-written C in the same run, in processor time."""
     strain: float | None = None
-    """Mean relative change of length that is left at the end; of ``benchmarks/swing.py`` a percentile."""
+    """Mean relative change of length that remains at the end; a percentile in ``benchmarks/swing.py``."""
     device: str | None = None
     resolution: int | None = None
     """Particles along a side."""
@@ -36,12 +36,12 @@ class Row:
     level: float | None = None
     """Twice the mean height of a fluid [m]: see :func:`pbd_gym.bench.scenes.level`."""
     compression: float | None = None
-    """Mean excess of its density: see :func:`pbd_gym.bench.scenes.compression`."""
+    """Mean excess of the fluid's density: see :func:`pbd_gym.bench.scenes.compression`."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What every workload is told."""
+    """Options that every workload receives."""
 
     repeats: int = 5
     device: str = "cpu"
@@ -50,17 +50,18 @@ class Options:
     num_envs: int | None = None
     """Environments of a batch; None for each workload's own choice."""
     find_agent: Callable[[str], Any] | None = None
-    """What returns the bundled agent of an id, as a function of a batch, its observations, and whether episodes have
-    just begun; None leaves agents out."""
+    """Function that returns the bundled agent of an id, as a function of a batch, its observations and a mask of
+    episodes that have just begun; None leaves agents out.
+    """
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the device is a GPU."""
+        """Return whether the device is a GPU."""
         return self.device.startswith("cuda")
 
 
 def table(rows: Sequence[Row], about: Mapping[str, object]) -> str:
-    """Lay rows out as a Markdown table, with a line on the machine below."""
+    """Format rows as a Markdown table, with a line about the machine below."""
     shown = {
         "workload": lambda row: row.workload,
         "what": lambda row: row.what,

@@ -42,7 +42,7 @@ WORKLOADS: Mapping[str, Workload] = {
     "phases": environments.phases,
 }
 BY_NAME_ONLY = ("scaling", "phases")
-"""Workloads that take minutes, or say where time goes: they are measured when they are asked for."""
+"""Workloads that take minutes, or that show where time goes: measured only when they are named."""
 ELSEWHERE = "peers, the C limit and studies of cloth are measured by python -m benchmarks in a clone of the repository"
 
 
@@ -60,12 +60,12 @@ def main(
         names: workloads; empty for all but those that are measured by name only.
         options: what every workload is told.
         json_path: where to write the numbers, ``"-"`` for standard output, None for nowhere.
-        csv_path: likewise, as comma-separated values.
+        csv_path: the same for comma-separated values.
         plot_path: PNG file, ``*.png``, to draw the workload ``scaling`` into.
         workloads: what can be measured.
 
     Raises:
-        ValueError: for an unknown workload, a count below one, a device that is not there, a plot that is no PNG, or
+        ValueError: for an unknown workload, a count below one, a missing device, a plot that is not a PNG, or
             both JSON and CSV on standard output.
         ModuleNotFoundError: for a package that is not installed.
     """
@@ -86,7 +86,7 @@ def main(
     if plot_path is not None and "scaling" not in names:
         raise ValueError("a plot is of the workload scaling")
     if plot_path is not None:
-        importlib.import_module("matplotlib")  # that it is missing is said before minutes of measuring
+        importlib.import_module("matplotlib")  # report a missing package before minutes of measuring
     found: list[Row] = []
     with quiet_warp():
         for name in names:
@@ -107,7 +107,7 @@ def main(
 
 
 def machine(options: Options) -> dict[str, object]:
-    """Return what a number means nothing without: hardware, versions, load and date."""
+    """Return what a measurement is meaningless without: hardware, versions, load and date."""
     about: dict[str, object] = {"CPU": cpu_name(), "threads": options.threads or default_threads()}
     for device in wp.get_cuda_devices():
         if options.device in ("all", device.alias):

@@ -1,4 +1,7 @@
-"""Scaling: environment-steps per second over batch size, resolution and device, and what an environment takes."""
+"""Scaling benchmark:
+
+environment-steps per second over batch size, resolution and device, and memory per environment.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ NUM_ENVS_CUDA = (*NUM_ENVS, 4096, 16384, 65536)
 def scaling(
     options: Options, resolutions: Sequence[int] = RESOLUTIONS, num_envs: Sequence[int] | None = None
 ) -> Iterator[Row]:
-    """Time PBDCloth-v0 through make_vec for every size of cloth and batch, on one device or on all there are.
+    """Time PBDCloth-v0 through make_vec for every size of cloth and batch, on one device or on all.
 
     Batches that would not fit into the free memory are left out.
 
@@ -74,9 +77,9 @@ def plot(rows: Sequence[Row], path: str, caption: str) -> None:
     """Draw speed over batch size, and memory over resolution.
 
     Args:
-        rows: of :func:`scaling`.
+        rows: rows that :func:`scaling` returned.
         path: PNG file to write.
-        caption: of what machine.
+        caption: description of the machine.
 
     Raises:
         ModuleNotFoundError: if matplotlib is not installed.

@@ -1,4 +1,4 @@
-"""The scenes that are measured, W1 to W6, and what is measured of where they end up."""
+"""Benchmark scenes, W1 to W6, and measures of their final states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPACING = 0.02
 
 
 def hanging_cloth(particles: int = 32) -> Scene:
-    """W1 and W5: a square cloth of structural and shear constraints, hung by two corners (3,906 of them at 32 x 32)."""
+    """W1 and W5: a square cloth of structural and shear constraints, hung by two corners (3,906 at 32 x 32)."""
     scene = Scene()
     cloth = scene.add_cloth(
         particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-5, None), (0.0, 1.5, 0.0), None, False
@@ -46,7 +46,7 @@ def hanging_rope() -> Scene:
 
 
 def towel(particles: int = 32) -> Scene:
-    """W4: a towel over a floor; its particles collide with one another, and rub. :func:`folded` is its start."""
+    """W4: a towel over a floor, with self-collision and friction. :func:`folded` is its start."""
     scene = Scene(contact_radius=0.01)
     cloth = scene.add_cloth(
         particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-4, 1e-2), (0.0, 0.02, 0.0), LYING, lines=False
@@ -71,7 +71,7 @@ def folded(scene: Scene) -> np.ndarray:
 
 
 def tank(block: tuple[int, int, int]) -> Scene:
-    """W6: a column of water, so many particles along each side, in a tank twice as long and without friction."""
+    """W6: a column of water with a given number of particles per side, in a frictionless tank twice as long."""
     scene = Scene()
     length, height, depth = (SPACING * count for count in block)
     for normal, offset in (
@@ -87,7 +87,7 @@ def strain(scene: Scene, positions: np.ndarray) -> float:
 
     Args:
         scene: with the rest lengths.
-        positions: of one environment [m], shape (n, 3).
+        positions: positions of one environment [m], shape (n, 3).
     """
     if "distance" in scene.constraints:
         batch = scene.constraints["distance"]
@@ -102,22 +102,22 @@ def strain(scene: Scene, positions: np.ndarray) -> float:
 
 
 def level(positions: np.ndarray) -> float:
-    """Return twice the mean height of particles over y = 0 [m]: the level of water that lies evenly on a floor there.
+    """Return twice the mean height of particles over y = 0 [m]: the level of water lying evenly on a floor there.
 
     Args:
-        positions: of one environment [m], shape (n, 3).
+        positions: positions of one environment [m], shape (n, 3).
     """
     return 2.0 * float(positions[:, 1].mean(dtype=np.float64))
 
 
 def compression(scene: Scene, positions: np.ndarray) -> float:
-    """Return by how much densities exceed that at rest, on average over the particles, as a share of it.
+    """Return the mean excess of densities over the rest density, as a share of the rest density.
 
     Densities are those of this engine's kernel and walls, whichever engine moved the particles.
 
     Args:
         scene: with the fluid, and planes around it.
-        positions: of the fluid in one environment [m], shape (n, 3).
+        positions: positions of the fluid in one environment [m], shape (n, 3).
     """
     assert scene.fluid is not None
     smoothing, x = scene.fluid.smoothing, np.asarray(positions, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How a duration is measured: warm-up, then the median of several runs, by the wall clock and in processor time."""
+"""Timing: a warm-up, then the median of several runs, in wall-clock time and in processor time."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ class Duration:
     """Seconds per call."""
 
     median: float
-    """By the wall clock."""
+    """Median of the runs in wall-clock time."""
     spread: float
-    """Largest minus smallest of the runs, as a share of the median."""
+    """Difference between the longest and the shortest run, as a share of the median."""
     cpu: float
-    """Processor time of the whole process, all threads together: hardly disturbed by what else the machine does."""
+    """Processor time of the whole process, all threads together, which other load on the machine hardly disturbs."""
 
 
 def measure(call: Callable[[], object], repeats: int, budget: float = 0.4) -> Duration:
     """Time a call.
 
     Args:
-        call: what to time; it returns when the work is done.
+        call: function to time; it returns when the work is done.
         repeats: runs to take the median of.
         budget: about how long a run lasts [s]; the call is repeated to fill it.
     """
@@ -32,10 +32,10 @@ def measure(call: Callable[[], object], repeats: int, budget: float = 0.4) -> Du
 
 
 def compare(calls: Sequence[Callable[[], object]], repeats: int, budget: float = 0.4) -> list[Duration]:
-    """Time several calls whose ratios matter: their runs take turns, so that all meet the same disturbances.
+    """Time several calls whose ratios matter: their runs take turns, so that all see the same disturbances.
 
     Args:
-        calls: what to time; each returns when its work is done.
+        calls: functions to time; each returns when its work is done.
         repeats: runs of each to take the median of.
         budget: about how long a run lasts [s].
     """

@@ -1,4 +1,4 @@
-"""Named workloads of the bare engine. Each is a function that yields rows of the table."""
+"""Named workloads of the bare engine, each a function that yields rows of the table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SETTLE = 0.7
 
 
 def w1(options: Options) -> Iterator[Row]:
-    """32 x 32 cloth, 3,906 distance constraints: a batch on one thread and on two, and one alone."""
+    """32 x 32 cloth, 3,906 distance constraints: a batch on one thread and on two, and a single environment."""
     for case in sizes(options, [(64, 1), (64, 2), (1, 1)], [1024, 16384, 1]):
         yield measured("w1", hanging_cloth(), options, case)
 
@@ -60,7 +60,7 @@ def w3(options: Options) -> Iterator[Row]:
 
 
 def w4(options: Options) -> Iterator[Row]:
-    """32 x 32 towel that lies folded on a floor: self-collision and friction, at rest."""
+    """32 x 32 towel lying folded on a floor: self-collision and friction, at rest."""
     scene = towel()
     for case in sizes(options, [(64, 1), (64, 2)], [1024, 16384]):
         yield measured("w4", scene, options, case, settle=2.0, start=folded(scene))
@@ -95,7 +95,7 @@ def w6(options: Options) -> Iterator[Row]:
 
 
 def lanes(options: Options) -> Iterator[Row]:
-    """W1 for one group of each lane count: what the choice of lanes rests on."""
+    """W1 for one group of each lane count, on which the choice of lanes is based."""
     for count in LANE_COUNTS:
         engine = Engine(hanging_cloth(), count, options.device, lanes=count)
         yield engine.row("lanes", measure(engine.step, options.repeats), f"L = {count}")
@@ -151,7 +151,7 @@ def startup(options: Options) -> Iterator[Row]:
 
 
 def pictures(options: Options) -> Iterator[Row]:
-    """Pictures for people of 512 x 512 pixels: a 32 x 32 cloth, 1,922 triangles, over the ground, one thread."""
+    """Pictures of 512 x 512 pixels for people: a 32 x 32 cloth of 1,922 triangles over the ground, one thread."""
     scene = hanging_cloth()
     scene.add_collider(Plane((0.0, 1.0, 0.0), float(scene.positions[:, 1].min()) - 0.3))
     engine = Engine(scene, 1, "cpu")
@@ -166,7 +166,7 @@ def pictures(options: Options) -> Iterator[Row]:
 
 
 def pixels(options: Options) -> Iterator[Row]:
-    """Pictures of 64 x 64 pixels of a 16 x 16 cloth, 450 triangles, that has been hanging for a second."""
+    """Pictures of 64 x 64 pixels of a 16 x 16 cloth of 450 triangles that has been hanging for a second."""
     for num_envs, threads in sizes(options, [(64, 1), (64, 2)], [1024, 4096]):
         engine = Engine(hanging_cloth(16), num_envs, options.device, threads)
         engine.run(1.0)

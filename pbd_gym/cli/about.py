@@ -1,4 +1,4 @@
-"""Commands that tell about environments and about this machine: ``list``, ``info``, ``doctor``."""
+"""Commands about environments and this machine: ``list``, ``info``, ``doctor``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pbd_gym.cli.command import add
 
 def declare(commands: Any) -> None:
     """Declare the commands."""
-    add(commands, "list", _list, "the environment ids")
-    info = add(commands, "info", _info, "what an environment is about, and its spaces")
+    add(commands, "list", _list, "list the environment ids")
+    info = add(commands, "info", _info, "describe an environment and its spaces")
     info.add_argument("id")
-    add(commands, "doctor", _doctor, "versions, devices, and what is missing")
+    add(commands, "doctor", _doctor, "show versions, devices, and missing packages")
 
 
 def _list(args: argparse.Namespace, rest: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What subcommands share: how they are declared, numbers that are checked."""
+"""Declaration of subcommands, and checked numbers for their arguments."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 TRUST = "also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"
 IN_NO_EXTRA = ""
-"""Extra of commands that may miss packages which are in none: each is then to be installed by its name."""
+"""Marks commands that need packages which no extra contains; each is then installed by its own name."""
 Run = Callable[[argparse.Namespace, list[str]], int | None]
-"""Runs a command with its arguments, and those that it reads itself. Returns the exit status; None is 0."""
+"""Function that runs a command with its parsed arguments and the remaining ones, and returns the exit status; None is
+0.
+"""
 
 
 def add(
@@ -20,10 +22,10 @@ def add(
 
     Args:
         commands: what :meth:`argparse.ArgumentParser.add_subparsers` returns.
-        name: of the command.
-        run: what it does.
+        name: name of the command.
+        run: function to run.
         text: one line of help.
-        extra: the extra of the package that it needs; None where the environments alone will do, or ``IN_NO_EXTRA``.
+        extra: extra of the package that it needs; None if the environments alone suffice, or ``IN_NO_EXTRA``.
         reads_rest: whether it reads its own arguments, ``--help`` included.
     """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, add_help=not reads_rest)
@@ -32,12 +34,12 @@ def add(
 
 
 def count(text: str) -> int:
-    """Return a whole number of at least 1, as an argument of the command line."""
+    """Parse a whole number of at least 1 from the command line."""
     return _whole(text, 1)
 
 
 def natural(text: str) -> int:
-    """Return a whole number of at least 0, as an argument of the command line."""
+    """Parse a whole number of at least 0 from the command line."""
     return _whole(text, 0)
 
 

@@ -19,10 +19,10 @@ _OWN = {
     "plan": ("train", "act by the cross-entropy method, which looks into the simulator"),
     "collect": ("data", "write demonstrations as a dataset for Minari or LeRobot"),
 }
-"""Commands whose arguments are the fields of a dataclass of their module: the extra they need, and a line of help."""
+"""Commands whose arguments are the fields of a dataclass in their module: the extra they need, and a line of help."""
 
 _FILES, _FOLDERS = ("gif", "csv"), ("out", "export")
-"""Fields that say where such a command writes to."""
+"""Fields that name the files and folders such a command writes."""
 
 
 def declare(commands: Any) -> None:
@@ -36,9 +36,9 @@ def declare(commands: Any) -> None:
         default="expert",
         help="expert (default), random, trained, pixels, plan, or a file: model.npz, model.zip",
     )
-    protocol.add_argument("--name", help="what the result calls it (default: the policy, or its algorithm or file)")
+    protocol.add_argument("--name", help="name in the result (default: the policy, or its algorithm or file)")
     protocol.add_argument(
-        "--seed", type=natural, help="of a random policy or a planner, or that an agent was trained with"
+        "--seed", type=natural, help="seed of a random policy or a planner, or of an agent's training"
     )
     protocol.add_argument("--out", type=Path, metavar="FILE", help="write the result here (.json)")
     protocol.add_argument("--trust", action="store_true", help=TRUST)
@@ -59,15 +59,15 @@ def _learning(args: argparse.Namespace, rest: list[str]) -> None:
         given = tyro.cli(getattr(options, f"{args.command.capitalize()}Args"), args=rest, prog=prog)
     check_numbers(given)
     check_outputs(given)
-    from pbd_gym.runtime.messages import announced  # imports Warp, and what follows torch: not for --help
+    from pbd_gym.runtime.messages import announced  # imports Warp, and the next lines torch: not for --help
 
-    with announced("loading torch and what else is needed ...", 1.0):
+    with announced("loading torch and other packages ...", 1.0):
         module = importlib.import_module(f"pbd_gym.training.{args.command}")
     module.main(given)
 
 
 def check_numbers(arguments: Any) -> None:
-    """Refuse numbers below 0, alone and among several: no argument has a use for one, except logarithms.
+    """Refuse negative numbers, alone or among several: no argument has a use for them, except logarithms.
 
     Raises:
         ValueError: for one.
@@ -80,7 +80,7 @@ def check_numbers(arguments: Any) -> None:
 
 
 def check_outputs(arguments: Any) -> None:
-    """Refuse files and folders that cannot be written, before hours of work for them.
+    """Refuse files and folders that cannot be written, before hours of work go into them.
 
     Raises:
         OSError: for one.

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 def declare(commands: Any) -> None:
     """Declare the commands."""
     bench = add(commands, "bench", _bench, "measure speed", IN_NO_EXTRA)
-    bench.add_argument("workloads", nargs="*", help="some of them, for example w1 or scaling")
+    bench.add_argument("workloads", nargs="*", help="workloads to run, for example w1 or scaling")
     bench.add_argument("--plot", metavar="FILE", help="draw the workload scaling into this PNG")
     add_options(bench)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of whatever is measured."""
+    """Declare the arguments that all benchmarks share."""
     parser.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
     parser.add_argument(
-        "--csv", metavar="FILE", help="likewise, as comma-separated values; only one goes to the screen"
+        "--csv", metavar="FILE", help="write them as comma-separated values; only one goes to the screen"
     )
-    parser.add_argument("--repeats", type=count, default=5, help="runs to take the median of (default 5)")
+    parser.add_argument("--repeats", type=count, default=5, help="number of runs, whose median is shown (default 5)")
     parser.add_argument("--device", default="cpu", help="Warp device (default cpu); all: for scaling")
     parser.add_argument("--threads", type=count, help="CPU threads (default: one, and all)")
     parser.add_argument("--num-envs", type=count, help="environments of a batch (default: each workload's own)")
 
 
 def options_of(args: argparse.Namespace) -> Options:
-    """Return what these arguments tell every workload.
+    """Return the options that these arguments give to every workload.
 
     Raises:
         OSError: for a file that cannot be written.

@@ -1,4 +1,4 @@
-"""Reads the command line, runs a command, and turns what goes wrong into one line."""
+"""Entry point of the command line: reads it, runs a command, and turns errors into one line."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pbd_gym.cli import about, learning, measuring, watching
 from pbd_gym.runtime.extras import DISTRIBUTIONS, DisplayError, install_hint
 
 ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[\w.-]+-v\d+")
-"""An id of another package as Gymnasium writes it: the module that registers it, a colon, and the id."""
+"""Pattern of another package's id as Gymnasium writes it: the module that registers it, a colon, and the id."""
 CLOSED = 141
-"""Exit status if what reads standard output has gone: shells give it to programs that SIGPIPE ends."""
+"""Exit status if the reader of standard output has gone: shells report it for programs that SIGPIPE ends."""
 
 
 def main(arguments: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None, parser: argparse.ArgumentParser
         try:
             return _run(arguments, parser or make_parser())
         finally:
-            sys.stdout.flush()  # what is left of it, here where an error can be caught
+            sys.stdout.flush()  # flush the rest here, where an error can be caught
     except BrokenPipeError:  # the reader has seen enough, such as head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes to at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes at exit
         return CLOSED
 
 
@@ -35,7 +35,7 @@ def _run(arguments: Sequence[str] | None, parser: argparse.ArgumentParser) -> in
     """Run the command line. Returns the exit status.
 
     Raises:
-        BrokenPipeError: if what reads standard output has gone.
+        BrokenPipeError: if the reader of standard output has gone.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given:
@@ -74,7 +74,7 @@ def _run(arguments: Sequence[str] | None, parser: argparse.ArgumentParser) -> in
 
 
 GROUPS = (about.declare, learning.declare, watching.declare, measuring.declare)
-"""What declares the commands of ``pbd-gym``."""
+"""Functions that declare the commands of ``pbd-gym``."""
 
 
 def make_parser(
@@ -85,7 +85,7 @@ def make_parser(
     """Return the parser of all commands.
 
     Args:
-        prog: what is typed before a command.
+        prog: program name before a command.
         text: a line of help.
         groups: each declares some commands on what :meth:`argparse.ArgumentParser.add_subparsers` returns.
     """
@@ -94,7 +94,7 @@ def make_parser(
         epilog="An id may be one of another package: MODULE:ID imports the module that registers it.",
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"pbd-gym {pbd_gym.__version__}")
-    parser.add_argument("--verbose", action="store_true", help="show what Warp says, too")
+    parser.add_argument("--verbose", action="store_true", help="show Warp's messages, too")
     parser.add_argument(
         "--import", dest="imports", action="append", default=[], metavar="MODULE",
         help="import a module first, such as one that registers the environment of a checkpoint",
@@ -106,7 +106,7 @@ def make_parser(
 
 
 def plain_id(word: str) -> str:
-    """Return an id as it is registered: ``MODULE:ID`` without its module, which is imported; other words as they are.
+    """Return an id as it is registered: ``MODULE:ID`` without its module, which is imported; other text unchanged.
 
     Raises:
         ValueError: if there is no such module, or it registers no such id.
@@ -120,7 +120,7 @@ def plain_id(word: str) -> str:
 
 
 def import_module(name: str) -> None:
-    """Import a module of a person's, from the folder that they are in as well.
+    """Import a user's module, from the current folder too.
 
     Raises:
         ValueError: if there is none.

@@ -1,4 +1,4 @@
-"""Commands that show what happens: ``play``, ``enjoy``, ``demo``, films and meshes of episodes."""
+"""Commands that show simulations: ``play``, ``enjoy``, ``demo``, films and meshes of episodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pbd_gym.cli.command import TRUST, add, count, natural
 from pbd_gym.runtime.files import check_writable
 
 DEFAULT_ID = "PBDClothFold-v0"
-"""What ``record`` and ``export`` show without an id."""
+"""Environment that ``record`` and ``export`` show without an id."""
 
 
 def declare(commands: Any) -> None:
@@ -18,21 +18,21 @@ def declare(commands: Any) -> None:
     play = add(commands, "play", _play, "open a window and drag the particles with the mouse", "render")
     play.add_argument("id", nargs="?", help="environment (default: PBDCloth-v0, or that of the checkpoint)")
     play.add_argument("--seed", type=natural, default=0)
-    play.add_argument("--action-mode", help="how hands act (default: the first that the task has)")
-    play.add_argument("--policy", metavar="P", help="what acts: expert, random, or a file: model.npz, model.zip")
+    play.add_argument("--action-mode", help="mode of the hands (default: the task's first one)")
+    play.add_argument("--policy", metavar="P", help="policy that acts: expert, random, or a file: model.npz, model.zip")
     play.add_argument("--trust", action="store_true", help=TRUST)
-    play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
+    play.add_argument("--save", metavar="FILE", help="write the actions to this file at the end (.npz)")
     play.add_argument(
         "--web", type=count, nargs="?", const=8080, metavar="PORT", help="show it in a browser (port 8080)"
     )
-    replay = add(commands, "replay", _replay, "do again what pbd-gym play has saved, and compare bit for bit", "data")
+    replay = add(commands, "replay", _replay, "repeat actions saved by pbd-gym play, and compare bit for bit", "data")
     replay.add_argument("file")
-    replay.add_argument("--minari", metavar="FOLDER", help="also write what actions alone did as a dataset, NAME-v0")
+    replay.add_argument("--minari", metavar="FOLDER", help="also write its actions as a dataset, NAME-v0")
     enjoy = add(commands, "enjoy", _enjoy, "watch an agent that comes with the package", "render")
     enjoy.add_argument("id", help="an id, or the file of an agent of your own: NAME.npz, model.zip")
-    enjoy.add_argument("--seed", type=natural, default=1_000_000, help="of the first episode (default 1000000)")
-    enjoy.add_argument("--episodes", type=count, default=4, help="without a window (default 4)")
-    enjoy.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF, in place of a window")
+    enjoy.add_argument("--seed", type=natural, default=1_000_000, help="seed of the first episode (default 1000000)")
+    enjoy.add_argument("--episodes", type=count, default=4, help="number of episodes without a window (default 4)")
+    enjoy.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF instead of opening a window")
     enjoy.add_argument("--trust", action="store_true", help=TRUST)
     enjoy.add_argument("--headless", action="store_true", help="print numbers only")
     add(commands, "demo", _demo, "look at a demonstration; without a name, list them", "render", reads_rest=True)
@@ -40,7 +40,7 @@ def declare(commands: Any) -> None:
 
 
 def _declare_films(commands: Any) -> None:
-    """Declare the commands that write files; what acts may need torch, what writes says itself what it needs."""
+    """Declare the commands that write files; policies may need torch, and writers name their own requirements."""
     film = add(commands, "record", _record, "write an MP4 or GIF of episodes", "train")
     mesh = add(commands, "export", _export, "write an episode as meshes: OBJ files, USD, or rerun's viewer", "train")
     for name, command in (("FILE.mp4 or FILE.gif", film), ("FILE.usda, FILE.usdc, FILE.rrd or FOLDER.obj", mesh)):
@@ -52,14 +52,16 @@ def _declare_films(commands: Any) -> None:
         )
         command.add_argument("--trust", action="store_true", help=TRUST)
         command.add_argument("--out", required=True, metavar="FILE", help=name)
-        command.add_argument("--seed", type=natural, default=0, help="of the first environment")
-        command.add_argument("--every", type=count, default=1, help="of how many steps one is shown (default 1)")
-        command.add_argument("--env-kwargs", nargs="*", default=[], metavar="NAME VALUE", help="of the environment")
-    film.add_argument("--episodes", type=count, default=1, help="one after the other (default 1)")
+        command.add_argument("--seed", type=natural, default=0, help="seed of the first environment")
+        command.add_argument("--every", type=count, default=1, help="show one step in this many (default 1)")
+        command.add_argument(
+            "--env-kwargs", nargs="*", default=[], metavar="NAME VALUE", help="arguments of the environment"
+        )
+    film.add_argument("--episodes", type=count, default=1, help="successive episodes (default 1)")
     film.add_argument("--num-envs", type=count, default=1, help="environments side by side (default 1)")
-    film.add_argument("--columns", type=count, help="of them in a row")
+    film.add_argument("--columns", type=count, help="environments in a row")
     film.add_argument("--size", type=count, default=512, help="width and height of each [pixels] (default 512)")
-    film.add_argument("--colors", type=count, default=256, help="of a GIF (default 256)")
+    film.add_argument("--colors", type=count, default=256, help="number of colours of a GIF (default 256)")
     film.add_argument("--color-by", default="sides", help="sides, stretch, velocity or contact (default sides)")
     film.add_argument("--wireframe", action="store_true", help="draw meshes as lines")
 
@@ -89,7 +91,7 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
     from pbd_gym.envs.tools import demonstrations
 
     check_writable(args.minari, folder=True)
-    if args.minari is not None:  # says now if a package is missing
+    if args.minari is not None:  # reports a missing package now
         from pbd_gym.training.data.datasets import check_new
         from pbd_gym.training.human_demonstrations import to_minari
 
@@ -120,7 +122,7 @@ def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
 
 
 def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
-    """Return what acts, in which environment, and its arguments."""
+    """Return the policy to run, its environment and its arguments."""
     from pbd_gym.registry import find
     from pbd_gym.training.runs.named_policies import find_actor
     from pbd_gym.training.settings.arguments import parsed
@@ -165,7 +167,7 @@ def _demo(args: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _list_demos(arguments: list[str]) -> None:
-    """Print the names of the demonstrations by theme, or how to call them."""
+    """Print the names of the demonstrations by theme, or how to run them."""
     from pbd_gym.demos import DEMOS, THEMES
 
     lines = []

@@ -2,8 +2,8 @@
 
 To add a shape: write a module with a :class:`Solid` that has a ``mesh()`` to draw, ``SWEPT``, ``row`` and
 ``make_distance`` like :mod:`pbd_gym.colliders.sphere`, and name the class in :data:`SOLIDS`. Contacts, friction,
-restitution, poses and the sweeping of fast particles follow from these. A shape of one's own is such a module outside
-the package, which :func:`register` makes known; docs/custom_colliders.md shows one.
+restitution, poses and the sweeping of fast particles follow from these. A custom shape is such a module outside the
+package, made known with :func:`register`; docs/custom_colliders.md shows one.
 """
 
 import sys
@@ -24,7 +24,7 @@ from pbd_gym.kernels.lanes.wide import Wide as Wide
 SOLIDS = (Plane, Sphere, Box, Capsule, Cylinder, MeshCollider)
 """The package's own collider shapes, in the order in which contacts are resolved."""
 SHAPES = tuple(sys.modules[solid.__module__] for solid in SOLIDS)
-"""Their modules."""
+"""Modules of the shapes in :data:`SOLIDS`."""
 
 __all__ = ["SHAPES", "SOLIDS", "Distance", "Solid", "Wide", "check_rotation", "register", "shapes", "table_type"]
 __all__ += [solid.__name__ for solid in SOLIDS]
@@ -33,16 +33,16 @@ _registered: dict[str, ModuleType] = {}
 
 
 def shapes() -> tuple[ModuleType, ...]:
-    """Return the modules of all shapes, in the order in which contacts are resolved; those registered come last."""
+    """Return the modules of all shapes, in the order in which contacts are resolved; registered shapes come last."""
     return (*SHAPES, *_registered.values())
 
 
 def register(module: str) -> None:
-    """Make a shape of another package known to :meth:`pbd_gym.scene.scene.Scene.add_collider`.
+    """Make a custom shape known to :meth:`pbd_gym.scene.scene.Scene.add_collider`.
 
     Args:
         module: name of the module that has the shape's subclass of :class:`Solid`, and ``SWEPT``, ``row`` and
-            ``make_distance``; the module itself says ``register(__name__)`` at its end. It may do so again.
+            ``make_distance``; the module itself says ``register(__name__)`` at its end. Repeating this is harmless.
 
     Raises:
         ValueError: if no module of that name is imported, or it lacks one of these.

@@ -38,8 +38,9 @@ class Box(Solid):
     rotation: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     """Matrix that turns the box's axes into the world's, by rows: its columns are the box's axes."""
     opacity: float = field(default=1.0, kw_only=True)
-    """How much of what is behind a face of it pictures hide, above 0 and up to 1. A box of glass shows what is in it,
-    casts no shadow, and is not in depths and segmentations."""
+    """Opacity of the faces in pictures, above 0 and up to 1. A box of glass shows its contents, casts no shadow, and is
+    absent from depth and segmentation pictures.
+    """
 
     def __post_init__(self) -> None:
         center = shaped("the center of a box", self.center, (3,))
@@ -55,22 +56,22 @@ class Box(Solid):
 
     @property
     def origin(self) -> np.ndarray:
-        """Its centre [m], shape (3,)."""
+        """Centre [m], shape (3,)."""
         return np.array(self.center)
 
     @property
     def half_thickness(self) -> float:
-        """Its smallest half extent [m]."""
+        """Smallest half extent [m]."""
         return min(self.half_extents)
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Box":
-        """Return the box in another place."""
+        """Return a copy of the box in another place."""
         rotation: Any = tuple(map(tuple, np.asarray(turn) @ np.array(self.rotation)))
         velocity = self.turned_velocity(turn)
         return replace(self, center=tuple(np.asarray(origin)), rotation=rotation, surface_velocity=velocity)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).
@@ -100,18 +101,18 @@ class Box(Solid):
 
 
 def is_glass(collider: Any) -> bool:
-    """Return whether one sees through a collider."""
+    """Return whether a collider is transparent."""
     return isinstance(collider, Box) and collider.opacity < 1.0
 
 
 def row(box: Box, dtype: Any) -> np.ndarray:
-    """Return what the kernel needs to know: center (3) [m], rotation by rows (9), half extents (3); shape (15,)."""
+    """Return the kernel's parameters: center (3) [m], rotation by rows (9), half extents (3); shape (15,)."""
     return np.array([*box.center, *np.ravel(box.rotation), *box.half_extents])
 
 
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
-    """Build distance and normal of a box."""
+    """Build the signed distance and normal of a box."""
     vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
     sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
 

@@ -1,4 +1,4 @@
-"""Solid capsules: all that is near a segment. Good for limbs, handles and rails."""
+"""Solid capsules: everything within a radius of a segment. Good for limbs, handles and rails."""
 
 import functools
 import math
@@ -20,8 +20,8 @@ SWEPT = True
 class Capsule(Segment):
     """A solid cylinder with round ends: everything within ``radius`` of the segment ``start`` to ``end``.
 
-    A particle on the segment itself has no nearest point on the surface. It is pushed at right angles to the axis,
-    and as far up (+y) as that allows; along +x if the axis is vertical.
+    A particle on the segment itself has no nearest point on the surface. It is pushed perpendicular to the axis, as far
+    upwards (+y) as that allows; along +x if the axis is vertical.
 
     Raises:
         ValueError: for ends that coincide, a radius that is not positive, a bad surface, or a number that is not
@@ -35,11 +35,11 @@ class Capsule(Segment):
 
     @property
     def half_thickness(self) -> float:
-        """Its radius [m]."""
+        """Radius [m]."""
         return self.radius
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).
@@ -68,14 +68,14 @@ class Capsule(Segment):
 
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
-    """Build distance and normal of a capsule."""
+    """Build the signed distance and normal of a capsule."""
     vec, floor, table = wide.vec, wide.floor, table_type(wide.scalar)
     height, radial, side = make_axis(wide)
 
     @wp.func
     @no_type_check
     def from_segment(colliders: table, k: int, x: vec, y: vec, z: vec):
-        """Return the way from the nearest point of the segment, and its length."""
+        """Return the vector from the nearest point of the segment, and its length."""
         half = colliders.rows[k, 6]
         dx, dy, dz, along = height(colliders, k, x, y, z)
         along = -floor(-floor(along, -half), -half)

@@ -18,7 +18,7 @@ SWEPT = True
 
 
 class Cylinder(Segment):
-    """A solid cylinder, whose flat ends stand at right angles to its axis.
+    """A solid cylinder whose flat ends are perpendicular to its axis.
 
     Inside, the nearest of the round side and the two ends gives the normal. Where several are equally near: the ends
     come before the side, and ``end`` before ``start``. On the axis the side's normal points as far up (+y) as can be,
@@ -36,11 +36,11 @@ class Cylinder(Segment):
 
     @property
     def half_thickness(self) -> float:
-        """Its radius or half its length, whichever is smaller [m]."""
+        """Radius or half length, whichever is smaller [m]."""
         return min(self.radius, math.dist(self.start, self.end) / 2)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).
@@ -81,7 +81,7 @@ class Cylinder(Segment):
 
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
-    """Build distance and normal of a cylinder.
+    """Build the signed distance and normal of a cylinder.
 
     In the half plane through the axis and the point the solid is a rectangle, as in :mod:`pbd_gym.colliders.box`.
     """
@@ -93,7 +93,9 @@ def make_distance(wide: Wide) -> Distance:
     @wp.func
     @no_type_check
     def beyond(colliders: table, k: int, along: vec, reach: vec):
-        """Return how far beyond the ends and the side a point is, the same outside, and its way from the rectangle."""
+        """Return how far a point lies beyond the ends and the side, the same clamped to outside, and its offset from
+        the rectangle.
+        """
         over = pick(-along, -along, along) - vec(colliders.rows[k, 6])
         beside = reach - vec(colliders.rows[k, 7])
         over_out = floor(over, scalar(0.0))

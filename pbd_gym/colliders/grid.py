@@ -12,11 +12,11 @@ from pbd_gym.runtime.devices import find_device
 wp.set_module_options({"enable_backward": False})
 
 _MOST = 16_000_000
-"""Samples beyond which a cell is taken for a slip: 64 MB."""
+"""Number of samples above which the cell size is taken for a mistake: 64 MB."""
 _SPREAD = np.array([[4, 1, 1], [1, 4, 1], [1, 1, 4], [2, 2, 2]]) / 6.0
-"""Weights of the corners at points well within a triangle."""
+"""Weights of the corners at sample points well within a triangle."""
 _NONE = wp.constant(1.0e9)
-"""Distance of what is not there [m]."""
+"""Sentinel for "no distance found" [m]."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Grid:
     """Signed distances of a mesh at the nodes of a regular grid."""
 
     lower: np.ndarray
-    """Its lowest corner [m], shape (3,), float64."""
+    """Lowest corner of the grid [m], shape (3,), float64."""
     cell: float
-    """Distance of neighbouring nodes [m]."""
+    """Distance between neighbouring nodes [m]."""
     margin: float
-    """Distance of the mesh from the outermost nodes, at least [m]."""
+    """Smallest distance between the mesh and the outermost nodes [m]."""
     values: np.ndarray
     """Signed distances [m], negative inside, shape (nx, ny, nz), float32."""
     thickness: float
-    """Of the thinnest part of the mesh, at least two cells [m]."""
+    """Thickness of the thinnest part of the mesh, at least two cells [m]."""
 
 
 def sample(vertices: np.ndarray, triangles: np.ndarray, cell: float | None, margin: float | None) -> Grid:
@@ -60,7 +60,7 @@ def sample(vertices: np.ndarray, triangles: np.ndarray, cell: float | None, marg
     counts = np.maximum(wanted.astype(np.int64), 2)
     middle = (lower + upper) / 2
     first = -(counts - 1) * cell / 2
-    # Single precision, so round the middle of the mesh, where the numbers are small.
+    # Single precision, so relative to the middle of the mesh, where the numbers are small.
     device = find_device("cpu")
     with compiling():
         mesh = wp.Mesh(
@@ -94,7 +94,7 @@ def sample(vertices: np.ndarray, triangles: np.ndarray, cell: float | None, marg
 @wp.kernel
 @no_type_check
 def measure(mesh: wp.uint64, first: wp.vec3, cell: float, values: wp.array3d[float]):
-    """Write the signed distance of each node of a grid."""
+    """Write the signed distance of each grid node."""
     i, j, k = wp.tid()
     point = first + cell * wp.vec3(float(i), float(j), float(k))
     found = wp.mesh_query_point_sign_winding_number(mesh, point, _NONE)
@@ -107,9 +107,9 @@ def measure(mesh: wp.uint64, first: wp.vec3, cell: float, values: wp.array3d[flo
 def thickness(
     mesh: wp.uint64, starts: wp.array[wp.vec3], faces: wp.array[wp.int32], skip: float, found: wp.array[float]
 ):
-    """Write how far the opposite side of the mesh is, seen at right angles from points of its triangles.
+    """Write the distance to the opposite side of the mesh, measured perpendicular to its triangles.
 
-    What faces another way than the opposite one, such as the next face at the edge of a cube, does not count.
+    Faces that do not face the opposite way, such as the adjacent face of a cube, do not count.
     """
     i = wp.tid()
     normal = wp.mesh_eval_face_normal(mesh, faces[i])

@@ -1,4 +1,4 @@
-"""Solids of any closed triangle mesh, by a grid of sampled distances."""
+"""Solids of any closed triangle mesh, represented by a grid of sampled distances."""
 
 import copy
 import functools
@@ -33,14 +33,14 @@ class MeshCollider(Solid):
         vertices: [m], shape (v, 3).
         triangles: counter-clockwise seen from outside, shape (t, 3), int.
         position: where the origin of the vertices is [m], shape (3,).
-        rotation: turns the vertices before, shape (3, 3).
+        rotation: rotation applied to the vertices first, shape (3, 3).
         cell: side of a cell of the grid [m]; by default a 48th of the longest side of the mesh.
         margin: how far the grid reaches beyond the mesh [m]; not below the contact radius of the scene, and 3 cells by
             default.
 
     Raises:
-        ValueError: for a mesh that is empty, open, inside out or not a manifold, one that somewhere is thinner than two
-            cells, a grid of more than 16 million samples, a rotation that is not one, or a bad surface or number.
+        ValueError: for a mesh that is empty, open, inside out or not a manifold, one thinner than two cells anywhere, a
+        grid of more than 16 million samples, a matrix that is not a rotation, or a bad surface or number.
     """
 
     vertices: np.ndarray
@@ -65,23 +65,23 @@ class MeshCollider(Solid):
             object.__setattr__(self, name, value)
         self.check_surface()
 
-    # Arrays have no one truth value: a collider is equal to itself alone.
+    # Arrays have no single truth value: a collider equals only itself.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     @property
     def origin(self) -> np.ndarray:
-        """Where the origin of the vertices is [m], shape (3,)."""
+        """Position of the origin of the vertices [m], shape (3,)."""
         return self.position
 
     @property
     def convex(self) -> bool:
-        """No: a mesh may be anything."""
+        """False: a mesh may have any shape."""
         return False
 
     @property
     def half_thickness(self) -> float:
-        """Half of the thinnest part [m]."""
+        """Half the thickness of the thinnest part [m]."""
         return self.grid.thickness / 2
 
     @property
@@ -95,7 +95,7 @@ class MeshCollider(Solid):
         return self.grid.margin
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "MeshCollider":
-        """Return the solid in another place."""
+        """Return a copy of the solid in another place."""
         there = copy.copy(self)
         object.__setattr__(there, "position", np.array(origin, dtype=np.float64))
         object.__setattr__(there, "rotation", np.asarray(turn) @ self.rotation)
@@ -122,12 +122,12 @@ class MeshCollider(Solid):
         return sign * gap, normal @ self.rotation.T
 
     def mesh(self) -> Mesh:
-        """Return the triangles where they are, to draw."""
+        """Return the triangles in their place, to draw."""
         return self.vertices @ self.rotation.T + self.position, self.triangles
 
 
 def row(shape: MeshCollider, dtype: Any) -> np.ndarray:
-    """Return what the kernel needs to know.
+    """Return the kernel's parameters.
 
     Returns:
         position (3) [m], rotation by rows (9), lowest corner of the grid (3) [m], cell [m], 1 / cell [1/m], counts (3),
@@ -140,13 +140,13 @@ def row(shape: MeshCollider, dtype: Any) -> np.ndarray:
 
 
 def samples(shape: MeshCollider) -> np.ndarray:
-    """Return the samples of its grid [m], x slowest, shape (count,)."""
+    """Return the samples of the grid [m], x slowest, shape (count,)."""
     return shape.grid.values.ravel()
 
 
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
-    """Build distance and normal of a mesh."""
+    """Build the signed distance and normal of a mesh."""
     table = table_type(wide.scalar)
     vec: Any = wide.vec
     scalar: Any = wide.scalar
@@ -168,7 +168,7 @@ def make_distance(wide: Wide) -> Distance:
     @wp.func
     @no_type_check
     def local(colliders: table, k: int, x: vec, y: vec, z: vec):
-        """Return the point in the axes of the mesh, from the lowest corner of the grid, in cells."""
+        """Return the point in the axes of the mesh, relative to the lowest corner of the grid, in cells."""
         dx = x - vec(colliders.rows[k, 0])
         dy = y - vec(colliders.rows[k, 1])
         dz = z - vec(colliders.rows[k, 2])
@@ -192,7 +192,7 @@ def make_distance(wide: Wide) -> Distance:
     @wp.func
     @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
-        """Inside the grid its value. Outside, what is left at least: the way to the grid and its margin."""
+        """Return the grid's value inside it, and a lower bound outside: the distance to the grid plus its margin."""
         gx, gy, gz = local(colliders, k, x, y, z)
         ox = gx - clamp(gx, colliders.rows[k, 17] - scalar(1.0))
         oy = gy - clamp(gy, colliders.rows[k, 18] - scalar(1.0))

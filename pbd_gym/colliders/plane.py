@@ -15,7 +15,7 @@ from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.runtime.checks import FARTHEST, number, shaped
 
 SWEPT = False
-"""Nothing passes through: behind a plane all is solid."""
+"""False: nothing passes through a plane, since everything behind it is solid."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Plane(Solid):
     """
 
     normal: Point = (0.0, 1.0, 0.0)
-    """Outward direction; normalised when the plane is made."""
+    """Outward direction; normalised at construction."""
     offset: float = 0.0
     """Signed distance of the plane from the origin along the normal [m]."""
 
@@ -42,16 +42,16 @@ class Plane(Solid):
 
     @property
     def origin(self) -> np.ndarray:
-        """The point of the plane that is nearest to the world's origin when it is made."""
+        """Point of the plane that was nearest to the world's origin at construction [m], shape (3,)."""
         return self.offset * np.array(self.normal)
 
     @property
     def half_thickness(self) -> float:
-        """All of space [m]."""
+        """Infinity: half of space is solid [m]."""
         return math.inf
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Plane":
-        """Return the plane in another place."""
+        """Return a copy of the plane in another place."""
         normal = np.asarray(turn) @ self.normal
         offset, velocity = float(normal @ np.asarray(origin)), self.turned_velocity(turn)
         return replace(self, normal=tuple(normal.tolist()), offset=offset, surface_velocity=velocity)
@@ -63,13 +63,13 @@ class Plane(Solid):
 
 
 def row(plane: Plane, dtype: Any) -> np.ndarray:
-    """Return what the kernel needs to know: normal (3), offset [m]; shape (4,), float64."""
+    """Return the kernel's parameters: normal (3), offset [m]; shape (4,), float64."""
     return np.array([*plane.normal, plane.offset])
 
 
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
-    """Build distance and normal of a plane."""
+    """Build the signed distance and normal of a plane."""
     vec, table = wide.vec, table_type(wide.scalar)
 
     @wp.func

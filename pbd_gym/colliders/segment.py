@@ -1,4 +1,4 @@
-"""Solids round a segment: what capsules and cylinders have in common."""
+"""Solids around a segment: the common part of capsules and cylinders."""
 
 import functools
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.runtime.checks import FARTHEST, number, shaped
 
 SEGMENTS = 32
-"""Sides of the meshes that round shapes are drawn as."""
+"""Number of sides of the meshes that round shapes are drawn with."""
 
 
 @dataclass(frozen=True)
 class Segment(Solid):
-    """A solid round the segment from ``start`` to ``end``."""
+    """A solid around the segment from ``start`` to ``end``."""
 
     start: Point
     """One end of the segment [m]; the middle of a flat end for a cylinder."""
     end: Point
-    """Its other end [m]."""
+    """Other end [m]."""
     radius: float
     """[m]"""
 
@@ -34,11 +34,11 @@ class Segment(Solid):
 
     @property
     def origin(self) -> np.ndarray:
-        """The middle of the segment [m], shape (3,)."""
+        """Middle of the segment [m], shape (3,)."""
         return np.add(self.start, self.end) / 2
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> Any:
-        """Return the shape in another place."""
+        """Return a copy of the shape in another place."""
         half = np.asarray(turn) @ np.subtract(self.end, self.start) / 2
         origin = np.asarray(origin, dtype=np.float64)
         start, end = tuple((origin - half).tolist()), tuple((origin + half).tolist())
@@ -46,11 +46,11 @@ class Segment(Solid):
 
 
 def check_segment(shape: Any, name: str) -> None:
-    """Check a shape round a segment and make its ends tuples, which can be hashed.
+    """Check a shape around a segment and make its ends tuples, which can be hashed.
 
     Raises:
         TypeError: for anything but numbers.
-        ValueError: if it is not one.
+        ValueError: for an invalid shape.
     """
     ends = [shaped(f"the {field} of a {name}", getattr(shape, field), (3,)) for field in ("start", "end")]
     number(f"the radius of a {name}", shape.radius, most=FARTHEST, positive=True)
@@ -63,7 +63,10 @@ def check_segment(shape: Any, name: str) -> None:
 
 
 def sideways(shape: Any) -> np.ndarray:
-    """Return the normal of points on the axis: at right angles to it and as far up as can be, or +x; shape (3,)."""
+    """Return the normal of points on the axis:
+
+    perpendicular to it and as far upwards as possible, or +x; shape (3,).
+    """
     along = np.subtract(shape.end, shape.start)
     along /= np.linalg.norm(along)
     up = np.array([0.0, 1.0, 0.0])
@@ -76,12 +79,12 @@ def sideways(shape: Any) -> np.ndarray:
 
 
 def core(shape: Any, dtype: Any) -> float:
-    """Return the distance from the axis below which rounding decides on the direction [m]."""
+    """Return the distance from the axis below which rounding decides the direction [m]."""
     return 16.0 * float(np.finfo(dtype).eps) * (float(np.abs([shape.start, shape.end]).max()) + shape.radius)
 
 
 def row(shape: Segment, dtype: Any) -> np.ndarray:
-    """Return what a kernel needs to know of a shape round a segment.
+    """Return the kernel's parameters of a shape around a segment.
 
     Returns:
         middle (3) [m], unit direction (3), half the length [m], radius [m], core [m], normal in the core (3); shape
@@ -94,7 +97,7 @@ def row(shape: Segment, dtype: Any) -> np.ndarray:
 
 
 def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
-    """Turn a profile round the axis of a shape.
+    """Revolve a profile around the axis of a shape.
 
     Args:
         shape: has ``start`` and ``end``.
@@ -124,12 +127,14 @@ def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
 
 @functools.cache
 def make_axis(wide: Wide) -> tuple[Any, Any, Any]:
-    """Build what places a point about the axis of a solid whose numbers are those of :func:`row`, in Warp.
+    """Build the functions that locate a point relative to the axis of a solid with the parameters of :func:`row`, in
+    Warp.
 
     Returns:
-        height: from a point to the way from the middle of the segment, and how far along the axis that leads [m].
-        radial: from these to the way from the point of the axis at that height, and its length [m].
-        side: from that way and length to its direction; in the core, where rounding decides, to that of the table.
+        height: from a point to its offset from the middle of the segment, and the component of that along the axis [m].
+        radial: from these to the offset from the axis at that height, and its length [m].
+        side: from that offset and length to its direction; in the core, where rounding decides, to the direction in the
+        table.
     """
     vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
     sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick

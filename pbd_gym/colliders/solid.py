@@ -1,4 +1,4 @@
-"""What colliders of every shape have in common: how they feel to the touch, and how they are moved."""
+"""Base of all collider shapes: surface properties and motion."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Mesh = tuple[np.ndarray, np.ndarray]
 class Solid:
     """A solid obstacle; a shape adds its sizes.
 
-    A particle that touches is held while the force needed is below ``static_friction`` times the normal force, and
-    slides against ``friction`` times the normal force otherwise (Coulomb). So is a rigid body as a whole. The particles
-    of a soft body each go by the force that they feel at the moment: on a slope such a body begins to slide between the
-    two coefficients.
+    A touching particle sticks while the force needed is below ``static_friction`` times the normal force, and
+    slides against ``friction`` times the normal force otherwise (Coulomb). The same holds for a rigid body as a whole.
+    The particles of a soft body each follow the force on them at that moment: on a slope such a body begins to slide
+    between the two coefficients.
     """
 
     friction: float = 0.5
@@ -33,10 +33,10 @@ class Solid:
     restitution: float = 0.0
     """Share of the normal speed that an impact gives back, 0 to 1."""
     surface_velocity: Point | None = None
-    """Velocity with which the surface runs along itself while the shape stays, as that of a conveyor belt does [m/s];
-    none by default.
+    """Velocity with which the surface moves along itself while the shape stays, like a conveyor belt [m/s]; none by
+    default.
 
-    It is in the axes of the world, and turns with a collider that moves. Friction acts on what slips relative to it.
+    It is given in world axes and turns with a moving collider. Friction acts on the slip relative to it.
     The part along the normal of the surface does nothing.
     """
 
@@ -46,7 +46,7 @@ class Solid:
         Raises:
             TypeError: for anything but numbers.
             ValueError: for a friction that is negative or above 1e6, a static one below the kinetic one, a restitution
-                out of range, a surface velocity of another shape than (3,), or a number that is not finite.
+                out of range, a surface velocity that is not of shape (3,), or a number that is not finite.
         """
         static = self.friction if self.static_friction is None else self.static_friction
         number("friction", self.friction, 0.0, LARGEST)
@@ -59,14 +59,14 @@ class Solid:
             object.__setattr__(self, "surface_velocity", tuple(velocity.tolist()))
 
     def turned_velocity(self, turn: ArrayLike) -> Any:
-        """Return the surface velocity [m/s] after a rotation, shape (3, 3), or None where there is none."""
+        """Return the surface velocity [m/s] after a rotation, shape (3, 3), or None if there is none."""
         if self.surface_velocity is None:
             return None
         return tuple((np.asarray(turn) @ self.surface_velocity).tolist())
 
     @property
     def origin(self) -> np.ndarray:
-        """The point that a pose places and that a turn leaves where it is [m], shape (3,)."""
+        """Point that a pose places and that a rotation leaves in place [m], shape (3,)."""
         raise NotImplementedError
 
     def mesh(self) -> Mesh:
@@ -75,12 +75,15 @@ class Solid:
 
     @property
     def convex(self) -> bool:
-        """Whether it is convex. The mesh of what is not takes pictures longer: its triangles are sorted one by one."""
+        """Whether the shape is convex.
+
+        Pictures of concave meshes take longer: their triangles are sorted one by one.
+        """
         return True
 
     @property
     def half_thickness(self) -> float:
-        """How deep a particle may be before another side than the one it came through can be nearer [m]."""
+        """Largest depth of a particle at which the side it came through is still the nearest [m]."""
         raise NotImplementedError
 
     @property
@@ -90,25 +93,25 @@ class Solid:
 
     @property
     def slack(self) -> float:
-        """How far off the surface a push may leave a particle, besides rounding [m]."""
+        """Largest distance off the surface at which a push may leave a particle, besides rounding [m]."""
         return 0.0
 
     @property
     def reach(self) -> float:
-        """How far off the surface distances are known [m]; the contact radius must not be larger."""
+        """Distance from the surface up to which distances are known [m]; the contact radius must not be larger."""
         return math.inf
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> Any:
-        """Return the shape in another place.
+        """Return a copy of the shape in another place.
 
         Args:
-            origin: where :attr:`origin` goes [m], shape (3,).
-            turn: rotation from how the shape stands now, in the axes of the world, shape (3, 3).
+            origin: new place of :attr:`origin` [m], shape (3,).
+            turn: rotation relative to the current orientation, in world axes, shape (3, 3).
         """
         raise NotImplementedError
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).
@@ -121,7 +124,7 @@ class Solid:
 
 
 def check_rotation(name: str, rotation: ArrayLike) -> np.ndarray:
-    """Return a rotation matrix, shape (3, 3), that is one to the last bits.
+    """Return a rotation matrix, shape (3, 3), orthogonal to the last bits.
 
     Raises:
         ValueError: if it is not one to 1e-6.
@@ -137,7 +140,7 @@ def check_rotation(name: str, rotation: ArrayLike) -> np.ndarray:
 
 
 def matrix_of(orientation: ArrayLike) -> np.ndarray:
-    """Return the rotation matrix, shape (3, 3), of a quaternion (x, y, z, w) of any length but zero."""
+    """Return the rotation matrix, shape (3, 3), of a quaternion (x, y, z, w) of any non-zero length."""
     x, y, z, w = np.asarray(orientation, dtype=np.float64) / np.linalg.norm(orientation)
     return np.array(
         [

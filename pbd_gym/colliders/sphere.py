@@ -20,7 +20,7 @@ SWEPT = True
 class Sphere(Solid):
     """A solid ball.
 
-    A particle in the very centre has no normal; it stays until another force moves it.
+    A particle exactly at the centre has no normal; it stays until another force moves it.
 
     Raises:
         ValueError: for a radius that is not positive, a bad surface, or a number that is not finite.
@@ -38,7 +38,7 @@ class Sphere(Solid):
 
     @property
     def origin(self) -> np.ndarray:
-        """Its centre [m], shape (3,)."""
+        """Centre [m], shape (3,)."""
         return np.array(self.center, dtype=np.float64)
 
     @property
@@ -48,16 +48,16 @@ class Sphere(Solid):
 
     @property
     def half_thickness(self) -> float:
-        """Its radius [m]."""
+        """Radius [m]."""
         return self.radius
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Sphere":
-        """Return the ball in another place."""
+        """Return a copy of the ball in another place."""
         center: Any = tuple(np.asarray(origin, dtype=np.float64).tolist())
         return replace(self, center=center, surface_velocity=self.turned_velocity(turn))
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
+        """Return the distance of points from the surface, in NumPy.
 
         Args:
             points: [m], shape (n, 3).
@@ -73,13 +73,13 @@ class Sphere(Solid):
 
 
 def row(sphere: Sphere, dtype: Any) -> np.ndarray:
-    """Return what the kernel needs to know: center (3) [m], radius [m]; shape (4,), float64."""
+    """Return the kernel's parameters: center (3) [m], radius [m]; shape (4,), float64."""
     return np.array([*sphere.center, sphere.radius])
 
 
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
-    """Build distance and normal of a ball."""
+    """Build the signed distance and normal of a ball."""
     vec, scalar, sqrt, floor, table = wide.vec, wide.scalar, wide.sqrt, wide.floor, table_type(wide.scalar)
 
     @wp.func

@@ -1,6 +1,6 @@
 """Constraint kinds. Each module owns one kind, or a family of them: their numbers, checks and formulas.
 
-A kind of one's own is a :class:`Kind` that :func:`register` makes known; CONTRIBUTING.md shows one. The kernel of a
+A custom kind is a :class:`Kind` made known with :func:`register`; CONTRIBUTING.md shows one. The kernel of a
 scene is compiled with the kinds that it uses.
 """
 
@@ -49,13 +49,13 @@ KINDS = (
     thread_bending.KIND,
     line.KIND,
 )
-"""The kinds of the package, in the order in which an iteration sweeps them."""
+"""Built-in kinds, in the order in which an iteration sweeps them."""
 
 _registered = {kind.name: kind for kind in KINDS}
 
 
 def kinds() -> dict[str, Kind]:
-    """Return all kinds by name, in the order in which an iteration sweeps them; those registered come last."""
+    """Return all kinds by name, in the order in which an iteration sweeps them; registered kinds come last."""
     return dict(_registered)
 
 
@@ -63,7 +63,7 @@ def register(kind: Kind) -> Kind:
     """Make a kind known to :meth:`pbd_gym.scene.scene.Scene.add_constraints`, and return it.
 
     Raises:
-        ValueError: for a name that another kind has.
+        ValueError: for a name that is taken.
         TypeError: for a formula that does not return a number or a :class:`Residual`.
     """
     if kind.name in _registered:

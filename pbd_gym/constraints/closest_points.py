@@ -1,4 +1,4 @@
-"""Distances between points, edges and triangles: particles, ropes and cloth that come close to one another.
+"""Distances between points, edges and triangles: particles, ropes and cloth that come close to each other.
 
 The difference of the closest points is ``d = sum_k b_k x_k`` with weights b that add up to zero. Because the closest
 points minimise ``|d|``, the change of b drops out of the gradient of ``C = |d| - l0``, which is ``b_k d / |d|``.
@@ -16,7 +16,7 @@ from pbd_gym.runtime.checks import not_negative
 
 
 def foot(numerator: Number, denominator: Number) -> Number:
-    """Return where on an edge, from 0 to 1, the point closest to another point is."""
+    """Return the position on an edge, from 0 to 1, of the point closest to another point."""
     return clamp(numerator / maximum(denominator, 1e-30), 0.0, 1.0)
 
 
@@ -26,7 +26,7 @@ def closest(
     outside: Sequence[Number],
     candidates: Sequence[Sequence[Scalar]],
 ) -> Vec3:
-    """Return the shortest of several differences, as one whose weights do not change.
+    """Return the shortest of several differences, with weights that are held fixed.
 
     Args:
         difference: from weights to a difference d.
@@ -51,9 +51,9 @@ def crossing_weights(det: Number, squares: Number, numerators: Sequence[Number])
     """Return whether two directions are (nearly) parallel, and quotients by a determinant where they are not.
 
     Args:
-        det: what is divided by.
+        det: denominator.
         squares: the product of the squared lengths of the directions.
-        numerators: what is divided.
+        numerators: numerators of the quotients.
     """
     parallel = det < by_precision(det, 1e-6, 1e-14) * squares
     inverse = 1.0 / where(parallel, 1.0, maximum(det, 1e-30))
@@ -66,11 +66,11 @@ def make_kind(
     distance: Callable[[np.ndarray], np.ndarray],
     difference: Callable[[Sequence[Vec3]], Vec3],
 ) -> Kind:
-    """Make a kind of distances between closest points.
+    """Make a constraint kind for distances between closest points.
 
     Args:
-        name: of the kind.
-        width: particles of a constraint.
+        name: name of the kind.
+        width: number of particles of a constraint.
         distance: from corners of shape (m, width, 3) to distances [m], shape (m,).
         difference: from traced positions to d, the difference of the closest points.
     """
@@ -89,11 +89,11 @@ def make_kind(
         """Check and complete the numbers of new constraints.
 
         Args:
-            positions: of all particles of the scene [m], shape (n, 3).
+            positions: positions of all particles of the scene [m], shape (n, 3).
             indices: particles of each constraint, shape (m, width).
             compliance: inverse stiffness [m/N], one number or shape (m,).
             rest_length: [m], one number or shape (m,); by default the distance between the closest points now.
-            unilateral: whether it only keeps them apart, as a contact does; one value or shape (m,).
+            unilateral: whether the constraint only keeps them apart, as a contact does; one value or shape (m,).
 
         Returns:
             Arrays by name, shape (m,) each.
@@ -158,14 +158,14 @@ def edge_edge(x: Sequence[Vec3]) -> Vec3:
     """Return d of ``C(x) = |d| - l0`` [m], between the closest points of the edges 0-1 and 2-3.
 
     ``d = (1 - t) x_2 + t x_3 - (1 - s) x_0 - s x_1``, with s and t where the lines come closest if that lies on both
-    edges, and else the best of the four that have an end of one edge. Clamping s and t each by itself, as some programs
-    do, finds other points, whose distance has another gradient. Gradients ``b_k d / |d|`` with
-    ``b = (s - 1, -s, 1 - t, t)``. Energy ``C^2 / (2 compliance)``, compliance in m/N. Bender et al. 2014,
-    doi:10.1111/cgf.12346; multiplier of Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    edges, and otherwise the best of the four candidates at an end of one edge. Clamping s and t separately, as some
+    programs do, finds other points, whose distance has a different gradient. Gradients ``b_k d / |d|`` with ``b = (s -
+    1, -s, 1 - t, t)``. Energy ``C^2 / (2 compliance)``, compliance in m/N. Bender et al. 2014, doi:10.1111/cgf.12346;
+    multiplier of Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
     """
     u, v, r = x[1] - x[0], x[3] - x[2], x[2] - x[0]
     uu, vv, uv, ru, rv = dot(u, u), dot(v, v), dot(u, v), dot(r, u), dot(r, v)
-    # (Nearly) parallel lines are equally close anywhere, so an end will do as well.
+    # (Nearly) parallel lines are equally close anywhere, so an end is as good a choice.
     parallel, (s, t) = crossing_weights(uu * vv - uv * uv, uu * vv, [ru * vv - rv * uv, ru * uv - rv * uu])
 
     def between(s: Scalar, t: Scalar) -> Vec3:
@@ -199,9 +199,9 @@ def triangle_point(x: Sequence[Vec3]) -> Vec3:
 
     ``d = (1 - s - t) x_1 + s x_2 + t x_3 - x_0``, with s and t of the foot of particle 0 in the plane of the triangle
     if that is inside, and else of the closest point of the three sides. Gradients ``b_k d / |d|`` with
-    ``b = (-1, 1 - s - t, s, t)``. The distance has no sign: a point that has passed through is kept on the side where
-    it came out. Energy ``C^2 / (2 compliance)``, compliance in m/N. Bender et al. 2014, doi:10.1111/cgf.12346;
-    multiplier of Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    ``b = (-1, 1 - s - t, s, t)``. The distance is unsigned: a point that has passed through is kept on the far side.
+    Energy ``C^2 / (2 compliance)``, compliance in m/N. Bender et al. 2014, doi:10.1111/cgf.12346; multiplier of Macklin
+    et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
     """
     u, v, r = x[2] - x[1], x[3] - x[1], x[0] - x[1]
     w = v - u

@@ -12,7 +12,7 @@ from pbd_gym.runtime.checks import finite, not_negative
 
 
 def angles(corners: np.ndarray) -> np.ndarray:
-    """Return the signed angles of hinges [rad], from -pi to pi, as :data:`KIND` defines them.
+    """Return the signed angles of hinges [rad], from -pi to pi, as defined by :data:`KIND`.
 
     Args:
         corners: [m], shape (..., 4, 3): shared edge 0-1, wing 2, wing 3.
@@ -57,12 +57,12 @@ def prepare(
 
 
 def bending(x: Sequence[Vec3], rest: Sequence[Number]) -> Residual:
-    """``C(x) = phi - phi0`` [rad], the angle by which the normals of two triangles differ.
+    """``C(x) = phi - phi0`` [rad], the angle between the normals of two triangles.
 
     With the edge e and the wings p, q, all from particle 0, the normals are ``m = e x p`` and ``n = q x e``, and
     ``phi = atan2(-|e| m . q, m . n)``: 0 when flat, positive where the wings bend away from the normals (on a closed
-    surface whose normals point outward: at a convex edge). C is taken from the turned sine and cosine, so it is the
-    shorter way round, from -pi to pi, and smooth everywhere but there. A triangle without area has C = 0.
+    surface whose normals point outward: at a convex edge). C is computed from the rotated sine and cosine, so it is the
+    shorter way round, from -pi to pi, and smooth everywhere else. A triangle without area has C = 0.
 
     Gradients: ``g2 = -|e| m / |m|^2`` and ``g3 = -|e| n / |n|^2`` at the wings; ``-(s g2 + t g3)`` at 1 and
     ``-((1 - s) g2 + (1 - t) g3)`` at 0, with ``s = p . e / |e|^2``, ``t = q . e / |e|^2`` the feet of the wings on the
@@ -79,7 +79,7 @@ def bending(x: Sequence[Vec3], rest: Sequence[Number]) -> Residual:
     angle = atan2(rest[0] * sine - rest[1] * cosine, rest[0] * cosine + rest[1] * sine)
     # A triangle without area has no angle. The floors keep its gradients finite.
     value = where(square3 > 1e-30, where(square2 > 1e-30, angle, 0.0), 0.0)
-    # By hand, for it is shorter than what the chain rule makes of the arc tangent.
+    # Written by hand, since it is shorter than the chain rule's result for the arc tangent.
     g2, g3 = m * (-length / maximum(square2, 1e-30)), n * (-length / maximum(square3, 1e-30))
     inv_square = 1.0 / maximum(square, 1e-30)
     g1 = -(dot(p, edge) * inv_square * g2) - dot(q, edge) * inv_square * g3

@@ -15,8 +15,8 @@ def bending_coefficients(corners: np.ndarray) -> np.ndarray:
 
     ``Q = 3 / (A0 + A1) K K^T`` with ``K = (c03 + c04, c01 + c02, -c01 - c03, -c02 - c04)``, where ``c`` are cotangents
     of the angles at the shared edge and A the areas of the triangles: Bergou et al. 2006, A quadratic bending model for
-    inextensible surfaces, doi:10.2312/SGP/SGP06/227-230. The four numbers add up to zero, and annihilate every linear
-    map of the flattened hinge.
+    inextensible surfaces, doi:10.2312/SGP/SGP06/227-230. The four numbers add up to zero, and cancel every linear map
+    of the flattened hinge.
 
     Args:
         corners: rest positions [m], shape (m, 4, 3): shared edge 0-1, wing 2 of one triangle, wing 3 of the other.
@@ -59,8 +59,8 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
 
     Args:
         positions: of all particles of the scene, at rest [m], shape (n, 3). Only lengths and angles of the triangles
-            count: the constraint wants the hinge flat, whatever its fold is now.
-        indices: particles of each constraint, shape (m, 4): the shared edge, then the wing of each triangle, as
+        matter: the constraint flattens the hinge, however it is folded now. indices: particles of each constraint,
+        shape (m, 4): the shared edge, then the wing of each triangle, as
             :func:`pbd_gym.geometry.edges.hinges` gives them.
         compliance: inverse stiffness [1/J], one number or shape (m,); 0 is rigid.
 
@@ -78,13 +78,13 @@ def bending(x: Sequence[Vec3], coefficients: Sequence[Number], inv_size: Number)
     """``C(x) = |b|^2 / 2`` with ``b = sum_i k_i x_i``, gradient ``k_i b`` at particle i.
 
     C is ``1/2 sum_ij Q_ij x_i . x_j`` with ``Q = k k^T`` of :func:`bending_coefficients`: the bending energy of a sheet
-    of unit stiffness, a pure number, never negative, zero when flat. It is taken as the constraint itself, as in Bender
+    of unit stiffness, a pure number, never negative, zero when flat. It serves as the constraint itself, as in Bender
     et al. 2014, doi:10.1111/cgf.12346 and in ICG's PositionBasedDynamics. The energy is then
-    ``C^2 / (2 compliance)``, compliance in 1/J: of fourth order in the fold, so that a flat sheet resists the more the
-    further it is bent and not at all to first order. For a stiffness that holds from the start take ``dihedral``.
+    ``C^2 / (2 compliance)``, compliance in 1/J: of fourth order in the fold, so that a flat sheet does not resist at
+    first and resists more the further it is bent. For a stiffness that holds from the start use ``dihedral``.
 
-    C is zero where its gradient is, so a rigid hinge (compliance 0) closes half of b with each projection. Bergou et
-    al. 2006, doi:10.2312/SGP/SGP06/227-230; Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    C is zero where its gradient vanishes, so a rigid hinge (compliance 0) closes half of b with each projection. Bergou
+    et al. 2006, doi:10.2312/SGP/SGP06/227-230; Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
     """
     # The coefficients add up to zero: sides instead of positions keep the digits far from the origin.
     first, second, third = (k * inv_size * (corner - x[0]) for k, corner in zip(coefficients[1:], x[1:], strict=True))

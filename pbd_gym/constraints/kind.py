@@ -1,4 +1,4 @@
-"""What a constraint kind consists of, and what the kinds that act on one side only share."""
+"""Definition of a constraint kind, and the field that one-sided kinds share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAKEN = frozenset(
     ("indices", "bounds", "first_color", "first", "first_memory", "damping_time", "label", "share", "kept", "side",
      "offsets", "mass", "part")
 )  # fmt: skip
-"""Names that the tables of all kinds use for themselves."""
+"""Reserved names, which the tables of all kinds use."""
 
 
 def _element(shape: tuple[int, ...], scalar: Any) -> Any:
@@ -35,16 +35,17 @@ class Kind:
     """One kind of constraints: its numbers, and its formula.
 
     Raises:
-        ValueError: for a name that is no identifier, or a formula that takes something there is not.
+        ValueError: for a name that is not an identifier, or a formula with an unknown argument.
     """
 
     name: str
     """Name in :meth:`pbd_gym.scene.scene.Scene.add_constraints`."""
     width: int | None
-    """Particles of one constraint; None for clusters and lines, of which each has as many as it likes."""
+    """Number of particles of one constraint; None for clusters and lines, each of which has any number."""
     prepare: Callable[..., dict[str, np.ndarray]]
-    """``prepare(positions, indices, **parameters)`` checks the parameters of new constraints and returns an array for
-    each of ``fields`` and for ``compliance`` (inverse stiffness), with one row per constraint."""
+    """Function ``prepare(positions, indices, **parameters)`` that checks the parameters of new constraints and returns
+    an array for each of ``fields`` and for ``compliance`` (inverse stiffness), with one row per constraint.
+    """
     fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Name and shape per constraint of each number that the formula reads: () is a number, (3,) a vector, (k,) a tuple,
     and (k, l) a matrix."""
@@ -62,17 +63,21 @@ class Kind:
     """Whether a field ``side`` says on which side a constraint acts: 1 for ``C <= 0``, -1 for ``C >= 0``, 0 for both;
     see :func:`pbd_gym.kernels.solve.projection.one_sided`."""
     member_fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Likewise for arrays with one row per particle of a cluster, those of the first cluster first."""
+    """Name and shape per row of the arrays with one row per particle of a cluster, those of the first cluster first."""
     text: Callable[[SweepOptions, Any], str] | None = None
-    """In place of a formula, for any number of particles: from options and scalar type to C++ on lanes that projects
-    one constraint, like :func:`pbd_gym.kernels.solve.clusters.cluster_text`."""
+    """Function from options and scalar type to C++ on lanes that projects one constraint of any number of particles, in
+    place of a formula; like :func:`pbd_gym.kernels.solve.clusters.cluster_text`.
+    """
     damping_text: Callable[[SweepOptions, Any], str] | None = None
-    """Likewise what damps one, like :func:`pbd_gym.kernels.solve.clusters.cluster_damping_text`."""
+    """Function like ``text`` for damping a constraint, like
+    :func:`pbd_gym.kernels.solve.clusters.cluster_damping_text`.
+    """
     rescue: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-    """For kinds that can collapse into what has no gradient: a formula that is below zero there, and one of an energy
-    that leads out, see :func:`pbd_gym.kernels.solve.sweep.rescue_text`."""
+    """Two formulas for kinds that can collapse into a state without gradient: one that is below zero there, and an
+    energy that leads out of it, see :func:`pbd_gym.kernels.solve.sweep.rescue_text`.
+    """
     chain: bool = False
-    """Whether neighbours along its particles are constraints of their own, each with a multiplier."""
+    """Whether neighbours along its particles are separate constraints, each with its own multiplier."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
@@ -97,10 +102,10 @@ class Kind:
     def numbers(
         self, positions: np.ndarray, indices: np.ndarray | list[np.ndarray], **parameters: Any
     ) -> dict[str, np.ndarray]:
-        """Return what :attr:`prepare` returns for new constraints, after a look whether it is all there.
+        """Return the arrays of :attr:`prepare` for new constraints, after a check for completeness.
 
         Raises:
-            ValueError: for a field that is missing or too many, or has another shape than it should.
+            ValueError: for a field that is missing, unknown or of the wrong shape.
         """
         values = self.prepare(positions, indices, **parameters)
         shapes: dict[str, tuple[int, ...]] = {
@@ -118,22 +123,24 @@ class Kind:
         return values
 
     def check(self) -> None:
-        """Trace the formula, so that what is wrong with it shows before a kernel is built."""
+        """Trace the formula, so that errors in it show before a kernel is built."""
         if self.formula is not None and self.width is not None:
             inputs = Inputs(SweepOptions(varied=True))
             inputs.residual(self.formula, self.width, self.fields).gradients(inputs.positions(self.width))
 
     @functools.cache  # noqa: B019 (kinds live as long as the program)
     def table_type(self, scalar: Any) -> Any:
-        """Warp struct that carries the constraints of this kind into a kernel."""
+        """Warp struct that passes the constraints of this kind to a kernel."""
         shapes = {**self.fields, **({"side": ()} if self.one_sided else {}), **self.member_fields}
         numbers = {name: wp.array(dtype=_element(shape, scalar)) for name, shape in shapes.items()}
         if self.width is None:
             index: Any = wp.int32
             numbers |= {
                 "offsets": wp.array(dtype=wp.int32),  # first member of each cluster, and the end, shape (m + 1,)
-                "mass": wp.array(dtype=scalar),  # that a particle lends the cluster [kg], one for each member
-                "part": wp.array(dtype=scalar),  # of its mass that it lends, one for each member; of a line, the least
+                "mass": wp.array(dtype=scalar),  # mass that a particle lends the cluster [kg], one for each member
+                "part": wp.array(
+                    dtype=scalar
+                ),  # share of its mass that it lends, one for each member; of lines the least
             }
         else:
             index = wp.types.vector(length=self.width, dtype=wp.int32)
@@ -142,12 +149,12 @@ class Kind:
             "bounds": wp.array(dtype=wp.int32),  # first constraint of each colour, and the end, shape (colours + 1,)
             "first_color": wp.int32,  # number of its first colour among those of all kinds
             "first": wp.int32,  # index of the first multiplier of this kind
-            "first_memory": wp.int32,  # likewise of the first number that it remembers
+            "first_memory": wp.int32,  # index of the first number of its memory
             "compliance": wp.array(dtype=scalar),  # inverse stiffness, shape (m,)
             "damping_time": wp.array(dtype=scalar),  # [s], shape (m,)
             "label": wp.array(dtype=wp.int32),  # which of the scene's stiffness labels, shape (m,)
-            "share": wp.array(dtype=scalar),  # of its correction that a Jacobi iteration may take, shape (m,)
-            "kept": wp.array(dtype=scalar),  # of its weight, beside the compliance, after one sweep, shape (m,)
+            "share": wp.array(dtype=scalar),  # share of its correction that a Jacobi iteration may take, shape (m,)
+            "kept": wp.array(dtype=scalar),  # share of its weight, beside the compliance, after one sweep, shape (m,)
             **numbers,
         }
         name = "".join(part.title() for part in self.name.split("_")) + "Table"
@@ -158,8 +165,7 @@ class Kind:
 
         Args:
             wide: lane count and precision.
-            data: the struct of the whole model.
-            options: what to compile for.
+            data: struct of the whole model. options: options to compile for.
             damping: whether the sweep damps velocities; otherwise it corrects positions.
         """
         text = self.damping_text if damping else self.text

@@ -1,4 +1,4 @@
-"""Lines: threads of a weave, ropes and seams, whose segments are all solved for at once."""
+"""Lines: threads of a weave, ropes and seams, whose segments are all solved at once."""
 
 import numpy as np
 from numpy.typing import ArrayLike

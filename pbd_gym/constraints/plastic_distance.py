@@ -1,4 +1,4 @@
-"""Distance constraints whose rest length gives way: the edges of clay, a wire that stays bent."""
+"""Distance constraints whose rest length yields: edges of clay, a wire that stays bent."""
 
 from collections.abc import Sequence
 
@@ -26,12 +26,11 @@ def prepare(
     Args:
         positions: of all particles of the scene [m], shape (n, 3).
         indices: particles of each constraint, shape (m, 2).
-        yield_strain: elastic strain up to which nothing gives way, one number or shape (m,); not negative.
-        creep_rate: how fast the strain beyond that becomes permanent [1/s], one number or shape (m,); above 0, and
-            infinite for at once.
-        max_strain: of the permanent strain, either way, one number or shape (m,); not negative and below 1.
-        compliance: inverse stiffness [m/N], one number or shape (m,).
-        rest_length: [m], one number or shape (m,), above 0; by default the distance the particles have now.
+        yield_strain: elastic strain below which nothing yields, one number or shape (m,); not negative.
+        creep_rate: how fast the strain beyond that becomes permanent [1/s], one number or shape (m,); above 0, infinite
+        for immediately. max_strain: limit of the permanent strain in either direction, one number or shape (m,); not
+        negative and below 1. compliance: inverse stiffness [m/N], one number or shape (m,). rest_length: [m], one
+        number or shape (m,), above 0; by default the distance the particles have now.
 
     Returns:
         Arrays by name, shape (m,) each.
@@ -68,18 +67,18 @@ def stretch(
 ) -> Residual:
     """``C(x) = |x_1 - x_0| - l0 (1 + p)`` [m], where the permanent strain p starts at zero and belongs to the state.
 
-    Once per substep, before anything is projected, the elastic strain ``e = |x_1 - x_0| / l0 - 1 - p`` is looked at.
-    What is beyond the yield strain flows, ``dp/dt = (e - yield sign e) / tau`` with tau = 1 / creep rate, by one step
-    of implicit Euler, which cannot overshoot however small tau is; p stays between -max and max. The elastic energy
-    ``C^2 / (2 compliance)`` can only fall by that. Edges alone say nothing of volume: with ``tet_volume``, whose rest
-    does not change, a body keeps its volume while its shape gives way.
+    Once per substep, before anything is projected, the elastic strain ``e = |x_1 - x_0| / l0 - 1 - p`` is evaluated.
+    The part beyond the yield strain flows, ``dp/dt = (e - yield sign e) / tau`` with tau = 1 / creep rate, by one step
+    of implicit Euler, which cannot overshoot however small tau is; p stays between -max and max. This can only lower
+    the elastic energy ``C^2 / (2 compliance)``. Edges alone do not preserve volume: with ``tet_volume``, whose rest
+    volume does not change, a body keeps its volume while its shape yields.
 
     Springs with a yield strain and a flow rate: Clavet, Beaudoin, Poulin 2005, doi:10.1145/1073368.1073400; yield and
-    largest strain as in O'Brien, Bargteil, Hodgins 2002, doi:10.1145/566654.566579. One number for an edge, and no
-    decomposition of the deformation of a tetrahedron: the same kind serves solids, cloth and ropes.
+    largest strain as in O'Brien, Bargteil, Hodgins 2002, doi:10.1145/566654.566579. It needs one number per edge and no
+    decomposition of a tetrahedron's deformation, so the same kind serves solids, cloth and ropes.
     """
     rest = size * rest_length
-    elastic = norm(before[1] - before[0]) / rest - 1.0 - memory  # what the last substep has left
+    elastic = norm(before[1] - before[0]) / rest - 1.0 - memory  # strain left by the last substep
     low, high = elastic + yield_strain, elastic - yield_strain
     beyond = where(low < 0.0, low, maximum(high, 0.0))
     flown = clamp(memory + beyond / (1.0 + inv_h * creep_time), -max_strain, max_strain)

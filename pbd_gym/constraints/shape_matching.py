@@ -1,4 +1,4 @@
-"""Shape matching: clusters of particles that keep their shape, and turn and travel as they like."""
+"""Shape matching: clusters of particles that keep their shape while they rotate and move freely."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
     """Check and complete the numbers of new clusters.
 
     Args:
-        positions: of all particles of the scene [m], shape (n, 3); those of a cluster now are its rest shape.
+        positions: of all particles of the scene [m], shape (n, 3); a cluster's current positions are its rest shape.
         indices: particles of each cluster, m arrays of shape (k,).
         compliance: inverse stiffness per mass [s^2], one number or shape (m,); 0 is rigid. Particles of one cluster
             swing about their goals with the angular frequency ``1 / sqrt(compliance)``.
@@ -36,7 +36,7 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
 KIND = Kind(
     "shape_matching", None, prepare, member_fields={"rest": (3,)}, text=cluster_text, damping_text=cluster_damping_text
 )
-"""``C(x) = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] of the goals g, the rest shape in the best rigid motion.
+"""``C(x) = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] with the goals g, the rest shape in the best-fitting rigid motion.
 
 Energy ``C^2 / (2 compliance)``, compliance in s^2; :mod:`pbd_gym.kernels.solve.clusters` derives gradients and steps.
 One cluster is the shape matching of Mueller et al. 2005; clusters that overlap are its region-based form. The rotation

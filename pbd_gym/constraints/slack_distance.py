@@ -1,4 +1,4 @@
-"""Distance constraints that give way when they are pressed, up to a point: diagonals of cloth that wrinkles."""
+"""Distance constraints that yield to compression up to a point: diagonals of cloth that wrinkles."""
 
 from collections.abc import Sequence
 
@@ -19,14 +19,14 @@ def prepare(
     rest_length: ArrayLike | None = None,
     slack: ArrayLike = 0.0,
 ) -> dict[str, np.ndarray]:
-    """Do as :func:`pbd_gym.constraints.distance.prepare`.
+    """Check and complete parameters as :func:`pbd_gym.constraints.distance.prepare` does.
 
     Args:
         positions: of all particles of the scene [m], shape (n, 3).
         indices: particles of each constraint, shape (m, 2).
         compliance: inverse stiffness [m/N], one number or shape (m,).
         rest_length: [m], one number or shape (m,); by default the distance the particles have now.
-        slack: share of its rest length by which it gets shorter for nothing, from 0 to 1, one number or shape (m,).
+        slack: share of the rest length by which it shortens without resistance, from 0 to 1, one number or shape (m,).
 
     Returns:
         Arrays by name, shape (m,) each.
@@ -41,10 +41,10 @@ def prepare(
 
 
 def stretch(x: Sequence[Vec3], rest_length: Number, least: Number, size: Number) -> Residual:
-    """``C(x) = |x_1 - x_0| - l`` [m], with l the nearest length to it from ``(1 - slack) l0`` to ``l0``.
+    """``C(x) = |x_1 - x_0| - l`` [m], where l is the length nearest to it between ``(1 - slack) l0`` and ``l0``.
 
-    It stands for the energy ``C^2 / (2 compliance)``, compliance in m/N. Cloth that is pressed buckles, at next to no
-    force, where its particles are too far apart to show it: Choi and Ko 2002, doi:10.1145/566570.566624.
+    It stands for the energy ``C^2 / (2 compliance)``, compliance in m/N. Compressed cloth buckles at almost no force,
+    even where its particles are too far apart to show it: Choi and Ko 2002, doi:10.1145/566570.566624.
     """
     length, rest = norm(x[1] - x[0]), size * rest_length
     return Residual(length - clamp(length, least * rest, rest), scale=length, gradient_of=length)

@@ -34,9 +34,9 @@ def strain(
 ) -> Residual:
     """Return one component of the strain; :func:`make_kind` states what C is in each case.
 
-    A gradient that vanishes while C does not would ask for a step without end: that of the cosine where f and g are
+    A gradient that vanishes while C does not would require an infinite step: that of the cosine where f and g are
     parallel, and that of ``f . f - 1`` where f is zero. There C is made to vanish as well, so that a step is at most
-    some thirty lengths long.
+    about thirty lengths long.
     """
     sides = [corner - x[0] for corner in x[1:]]
     f, g = (
@@ -61,7 +61,7 @@ def strain(
 
 
 def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callable[..., np.ndarray]) -> Kind:
-    """Make the kind of the strain components of one sort of element.
+    """Make the kind of the strain components of one type of element.
 
     ``C = |f| - 1`` for stretch and ``f . g / (|f| |g|)`` for shear where ``normalized``, with which a stretch does not
     pass for a shear, else ``f . f - 1`` and ``f . g``, twice the components of the Green strain. All are pure numbers.
@@ -71,7 +71,7 @@ def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callab
     doi:10.2312/sca.20141133, section 3; multiplier of Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
 
     Args:
-        name: of the kind.
+        name: name of the kind.
         components: for each name of a component the columns of the inverse rest matrix that give f and g.
         rest: from positions, indices and further parameters to the inverse rest matrices [1/m], shape (m, k, k).
     """
@@ -152,6 +152,6 @@ TET = make_kind(
 )
 """A strain of a tetrahedron: a stretch, ``"x"``, ``"y"``, ``"z"``, or shear, ``"xy"``, ``"xz"``, ``"yz"``.
 
-The directions of the material are the axes of space where the elements are added. Strain alone does not tell an
-inverted tetrahedron from a right one; ``tet_volume`` does. See :func:`make_kind`.
+The material directions are the world axes at the time the elements are added. Strain alone does not distinguish an
+inverted tetrahedron from a proper one; ``tet_volume`` does. See :func:`make_kind`.
 """

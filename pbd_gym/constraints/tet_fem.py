@@ -1,7 +1,7 @@
 """Elastic tetrahedra: linear in the Green strain, corotated, and stable neo-Hookean in two parts.
 
-What they share are data, checks, deformation gradient and the XPBD step. Each kind adds a *material*: what follows from
-the deformation gradient.
+What they share are data, checks, deformation gradient and the XPBD step. Each kind adds a *material*, a function of the
+deformation gradient.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,10 +76,11 @@ def rest_edges(positions: np.ndarray, indices: np.ndarray) -> np.ndarray:
 def neo_hookean_prepare(
     positions: np.ndarray, indices: np.ndarray, young_modulus: ArrayLike, poisson_ratio: ArrayLike
 ) -> dict[str, np.ndarray]:
-    """Do as :func:`prepare`, for either part of the neo-Hookean energy.
+    """Check the material and rest shape as :func:`prepare` does, for either part of the neo-Hookean energy.
 
     Raises:
-        ValueError: as there, and for a Poisson ratio below 0, where the hydrostatic part would be negative.
+        ValueError: as in :func:`prepare`, and for a Poisson ratio below 0, where the hydrostatic part would be
+        negative.
     """
     values = prepare(positions, indices, young_modulus, poisson_ratio)
     if (values["lame"][:, 1] < 0).any():
@@ -93,7 +94,7 @@ def deformation(x: Sequence[Vec3], inv_rest: Matrix, inv_size: Number) -> Matrix
 
 
 def green_strain(f: Matrix) -> Matrix:
-    """Return ``(F^T F - I) / 2``; entries that are equal are computed once."""
+    """Return ``(F^T F - I) / 2``; equal entries are computed once."""
     columns = f.columns
     return Matrix(
         tuple(tuple(0.5 * (dot(a, b) - 1.0) if a is b else 0.5 * dot(a, b) for b in columns) for a in columns)
@@ -101,27 +102,28 @@ def green_strain(f: Matrix) -> Matrix:
 
 
 COLLAPSED = 0.2
-"""Share of its volume below which a tetrahedron is helped back to its shape."""
+"""Share of its rest volume below which a tetrahedron is helped back to its shape."""
 HELP = 0.25
-"""Part of the corotated energy that helps where nothing is left of the volume. With all of it, tetrahedra that rise
-side by side throw each other about, and bodies end in tangles more often; a tenth leaves StVK inside out."""
+"""Share of the corotated energy that helps a tetrahedron whose volume has vanished. With all of it, tetrahedra that
+recover side by side throw each other about and bodies tangle more often; a tenth leaves StVK inverted.
+"""
 
 
 def standing(x: Sequence[Vec3], inv_rest: Matrix, inv_size: Number) -> Number:
-    """Return by how much a tetrahedron is larger than one that has collapsed, as a share of its volume."""
+    """Return how much larger a tetrahedron is than a collapsed one, as a share of its volume."""
     return (det(deformation(x, inv_rest, inv_size)) - 1.0) + (1.0 - COLLAPSED)  # the bracket is known already
 
 
 def rising(x: Sequence[Vec3], inv_rest: Matrix, lame: tuple[Number, Number], inv_size: Number) -> Residual:
     """``C = sqrt(2 psi / E)`` of the energy density ``psi = g mu |F - R|^2`` [Pa] that leads out of a collapse.
 
-    The neo-Hookean energy is at rest in a point: both ``F`` and ``cof F`` vanish there, and what is on a line, or
-    smaller than about half of its size, contracts to it. That of St. Venant and Kirchhoff is at rest in a plane and in
-    the mirror image. Corotated, a tetrahedron has a shape to return to from everywhere, so a part of that is added
-    where ``J = det F`` is below ``J0`` = :data:`COLLAPSED`: ``g`` = :data:`HELP` ``(1 - J / J0)``, and no more than
-    :data:`HELP` where it is inverted. Above J0 the energy is that of the material exactly. The sum is an energy
-    without a jump, at most ``3 HELP mu`` higher in a point: what returns gets no more than that.
-    R is the proper rotation nearest to F.
+    The neo-Hookean energy is stationary in a point: both ``F`` and ``cof F`` vanish there, and an element that lies on
+    a line, or is smaller than about half of its size, contracts to it. The St. Venant-Kirchhoff energy is stationary in
+    a plane and in the mirror image. Corotated, a tetrahedron has a shape to return to from everywhere, so a part of
+    that is added where ``J = det F`` is below ``J0`` = :data:`COLLAPSED`: ``g`` = :data:`HELP` ``(1 - J / J0)``, and no
+    more than :data:`HELP` where it is inverted. Above J0 the energy is that of the material exactly. The sum is a
+    continuous energy, at most ``3 HELP mu`` higher in a point: a recovering element gains no more than that. R is the
+    proper rotation nearest to F.
     """
     f = deformation(x, inv_rest, inv_size)
     off = f - nearest_rotation(f)
@@ -142,7 +144,7 @@ def make_kind(
     et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
 
     Args:
-        name: of the kind.
+        name: name of the kind.
         density: from the deformation gradient, mu / E and lambda / E to the residual of ``psi / E``, with the energy
             density psi [Pa].
         prepare: checks the parameters.
@@ -201,7 +203,7 @@ def deviatoric(f: Matrix, shear: Number, bulk: Number) -> Residual:
     ``C_D = |F|`` and ``C_H = J - 1 - mu/k``, neither of which is zero at rest: the two pull against each other, and a
     sweep moves a body that was at rest. With ``k = lambda + mu``, which gives the Young's modulus and Poisson ratio of
     linear elasticity for small strains, the same energy is, up to a constant,
-    ``mu/2 (|F|^2 + J^2 - 4 J) + lambda/2 (J - 1)^2``. Both parts are least, zero, at rest: the first because
+    ``mu/2 (|F|^2 + J^2 - 4 J) + lambda/2 (J - 1)^2``. Both parts have their minimum, zero, at rest: the first because
     ``|F|^2 >= 3 t^2`` and ``t^4 - 4 t + 3 >= 0`` for ``t^3 = J``. They are solved one after the other, each with a
     multiplier of its own. Macklin, Mueller 2021, doi:10.1145/3487983.3488289; Smith, de Goes, Kim 2018,
     doi:10.1145/3180491.

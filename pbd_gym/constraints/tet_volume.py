@@ -1,4 +1,4 @@
-"""Volume constraints of tetrahedra: they keep a soft body from being squashed, and turn inverted ones back."""
+"""Volume constraints of tetrahedra, which keep a soft body from being squashed and turn inverted ones back."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Long-range attachments: no particle gets further from where its cloth or rope is fixed than the material allows."""
+"""Long-range attachments: no particle gets farther from the anchors of its cloth or rope than the material allows."""
 
 import heapq
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def geodesics(
         sources: particles to start from.
 
     Returns:
-        Lengths [m], shape (n,), infinite where no way leads; and the source, shape (n,), -1 there.
+        Lengths [m], shape (n,), infinite where no path exists; and the source, shape (n,), -1 there.
     """
     neighbours: list[list[tuple[int, float]]] = [[] for _ in range(particle_count)]
     for (a, b), length in zip(edges.tolist(), lengths.tolist(), strict=True):
@@ -79,15 +79,18 @@ def attachments(
 def prepare(
     positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 0.0, rest_length: ArrayLike | None = None
 ) -> dict[str, np.ndarray]:
-    """Do as :func:`pbd_gym.constraints.distance.prepare`; ``rest_length`` is the length of the tether."""
+    """Check and complete parameters as :func:`pbd_gym.constraints.distance.prepare` does;
+
+    ``rest_length`` is the tether's length.
+    """
     return distance.prepare(positions, indices, compliance, rest_length) | {"side": sides(True, 1.0, len(indices))}
 
 
 KIND: Kind = replace(distance.KIND, name="tether", prepare=prepare, one_sided=True)
-"""``C(x) = |x_1 - x_0| - l <= 0`` [m]: particles that are nearer than l are left alone.
+"""``C(x) = |x_1 - x_0| - l <= 0`` [m]: particles nearer than l are left alone.
 
-With x_0 fixed and l the way to it along the rest shape it holds what sweeps of stretch constraints would need many
-iterations to hold, since a sweep carries a pull only so far. Energy ``C^2 / (2 compliance)`` where C is positive,
-compliance in m/N. Kim, Chentanez, Mueller 2012, Long range attachments, doi:10.2312/SCA/SCA12/305-310; multiplier of
-Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+With x_0 fixed and l the path length to it along the rest shape, it holds a load for which sweeps of stretch constraints
+would need many iterations, since a sweep carries a pull only so far. Energy ``C^2 / (2 compliance)`` where C is
+positive, compliance in m/N. Kim, Chentanez, Mueller 2012, Long range attachments, doi:10.2312/SCA/SCA12/305-310;
+multiplier of Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
 """

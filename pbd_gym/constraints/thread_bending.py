@@ -1,4 +1,7 @@
-"""Bending of threads: three particles in a row, of a weave or a rope, held straight in proportion to their turn."""
+"""Bending of threads:
+
+three successive particles of a weave or rope, straightened in proportion to their turning angle.
+"""
 
 from collections.abc import Sequence
 
@@ -23,7 +26,7 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
         Arrays by name, shape (m,) each.
 
     Raises:
-        ValueError: for a compliance that is negative or not finite, a wrong shape, or neighbours in one place.
+        ValueError: for a compliance that is negative or not finite, a wrong shape, or coincident neighbours.
     """
     compliance = not_negative("compliance", compliance, (len(indices),))
     before, after = (positions[indices[:, k]] - positions[indices[:, 1]] for k in (0, 2))
@@ -35,12 +38,13 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
 
 
 def bending(x: Sequence[Vec3], inv_near: Number, inv_far: Number, rest_turn: Number, inv_size: Number) -> Residual:
-    """``C(x) = |(x_0 - x_1) / l_0 + (x_2 - x_1) / l_1| - t0`` [rad], the turn of a thread at its middle particle.
+    """``C(x) = |(x_0 - x_1) / l_0 + (x_2 - x_1) / l_1| - t0`` [rad], the turning angle of a thread at its middle
+    particle.
 
     Segments of their rest lengths that turn by phi make ``2 sin(phi / 2)`` of it. Energy ``C^2 / (2 compliance)``,
-    compliance in rad^2/J: linear from the flat on, as ``dihedral`` is, and for the price of a distance. The vector is a
-    second difference, the Laplacian of Bergou et al. 2006, A quadratic bending model for inextensible surfaces,
-    doi:10.2312/SGP/SGP06/227-230, in one dimension. A thread that is bent at rest may bend to any side as far.
+    compliance in rad^2/J: linear from flat on, as ``dihedral`` is, at the cost of a distance constraint. The vector is
+    a second difference, the Laplacian of Bergou et al. 2006, A quadratic bending model for inextensible surfaces,
+    doi:10.2312/SGP/SGP06/227-230, in one dimension. A thread that is bent at rest may bend the same amount to any side.
     """
     turn = inv_size * (inv_near * (x[0] - x[1]) + inv_far * (x[2] - x[1]))
     size = norm(turn)

@@ -12,7 +12,7 @@ from pbd_gym.kernels.solve.projection import Residual, energy
 from pbd_gym.runtime.checks import finite, reals
 
 _THIN = 1e-9
-"""Twice the rest area over the square of the longest edge, below which a triangle counts as one without area."""
+"""Twice the rest area over the square of the longest edge, below which a triangle counts as degenerate."""
 
 
 def inverse_rest(
@@ -23,7 +23,7 @@ def inverse_rest(
     Args:
         positions: of all particles of the scene [m], shape (n, 3); the rest shape.
         indices: particles of each triangle, shape (m, 3).
-        warp: direction of the warp in space where the triangles are now, shape (3,) or (m, 3); only its part in the
+        warp: direction of the warp in space at the triangles' current place, shape (3,) or (m, 3); only its part in the
             plane of a triangle counts. The weft is a quarter turn from it, counter-clockwise in a triangle whose
             particles turn that way.
         material_positions: where the corners lie in the flat cloth, along warp and weft [m], shape (m, 3, 2), instead
@@ -62,7 +62,7 @@ def inverse_rest(
 
 
 def _need(good: np.ndarray, message: str) -> None:
-    """Raise a ValueError that names the first constraint that is not good."""
+    """Raise a ValueError that names the first bad constraint."""
     if not good.all():
         raise ValueError(message.format(int(np.argmin(good))))
 

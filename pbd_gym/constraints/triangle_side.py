@@ -1,4 +1,7 @@
-"""Sides of triangles: a particle that stays before a triangle, as one panel of a garment does before the other."""
+"""Sides of triangles:
+
+a particle that stays in front of a triangle, as one panel of a garment does in front of the other.
+"""
 
 from collections.abc import Sequence
 
@@ -25,9 +28,8 @@ def prepare(
         indices: the particle, and then those of its triangle, shape (m, 4). Seen from where the particle is to stay,
             the triangle turns counter-clockwise.
         compliance: inverse stiffness [m/N], one number or shape (m,).
-        distance: how far before the plane of its triangle the particle is [m], one number or shape (m,); by default as
-            far as it is now.
-        unilateral: whether it may go farther away; one value or shape (m,).
+        distance: distance of the particle in front of its triangle's plane [m], one number or shape (m,); by default
+        the current distance. unilateral: whether it may go farther away; one value or shape (m,).
 
     Returns:
         Arrays by name, shape (m,) each.
@@ -56,10 +58,11 @@ def prepare(
 def height(x: Sequence[Vec3], distance: Number, inv_area: Number, size: Number, inv_size: Number) -> Residual:
     """``C(x) = (x_0 - x_1) . ((x_2 - x_1) x (x_3 - x_1)) / 2 A0 - d >= 0`` [m], A0 the area of the triangle at rest.
 
-    While the triangle keeps its area this is how far the particle is before its plane, wherever in that plane: it may
-    slide, and what has gone through comes back. Twice the area (``1 / inv_area``) makes it the volume constraint of a
-    tetrahedron whose base is the triangle: Bender et al. 2014, doi:10.1111/cgf.12346. Energy ``C^2 / (2 compliance)``
-    where C is negative, compliance in m/N; multiplier of Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    While the triangle keeps its area this is the distance of the particle in front of its plane, anywhere along that
+    plane: it may slide, and a particle that has passed through comes back. Twice the area (``1 / inv_area``) makes it
+    the volume constraint of a tetrahedron whose base is the triangle: Bender et al. 2014, doi:10.1111/cgf.12346. Energy
+    ``C^2 / (2 compliance)`` where C is negative, compliance in m/N; multiplier of Macklin et al. 2016,
+    doi:10.1145/2994258.2994272, eq. 17-18.
     """
     volume = dot(x[0] - x[1], cross(x[2] - x[1], x[3] - x[1]))
     return Residual(inv_area * inv_size * inv_size * volume - size * distance)

@@ -1,7 +1,7 @@
-"""Demonstrations: small simulations to look at and to handle, each of which teaches one thing.
+"""Demonstrations: small interactive simulations, each of which teaches one thing.
 
-To add one: a subclass of :class:`pbd_gym.demos.demo.Demo` (or ``SceneDemo``, or ``PlaneDemo``) in a file of its theme,
-whose docstring says what it teaches and where that comes from, and a line in :data:`DEMOS`.
+To add one, write a subclass of :class:`pbd_gym.demos.demo.Demo` (or ``SceneDemo``, or ``PlaneDemo``) in a file of its
+theme, with a docstring that says what it teaches and names its sources, and a line in :data:`DEMOS`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Entry:
     """One demonstration."""
 
     theme: str
-    """Of :data:`THEMES`; the folder that it is in."""
+    """One of :data:`THEMES`; also its folder."""
     name: str
     kind: str
-    """Module and class; a string, so that nothing is imported before it is wanted."""
+    """Module and class; a string, so that nothing is imported before it is needed."""
     summary: str
-    """What there is to see, in one line."""
+    """One line on what the demonstration shows."""
 
 
 THEMES = {
@@ -36,7 +36,7 @@ THEMES = {
     "optimization": "roots and minima by Newton's method",
     "geometry": "distances, coordinates, neighbours",
 }
-"""What a theme is about, by its name."""
+"""Subject of each theme, by its name."""
 
 DEMOS = (
     Entry("cloth", "cloth", "cloth:ClothDemo", "XPBD cloth that hangs in the wind, is dragged, and falls down"),
@@ -79,7 +79,7 @@ def find(name: str) -> type[Demo]:
     """Return the class of a demonstration.
 
     Raises:
-        ValueError: if there is none of that name; the message names the closest.
+        ValueError: for an unknown name; the message suggests the closest.
     """
     for entry in DEMOS:
         if entry.name == name:

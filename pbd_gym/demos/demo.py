@@ -1,4 +1,4 @@
-"""Demonstrations: what starts, steps, says what it shows, and can be handled, with curves of what it measures."""
+"""Base of demonstrations: starting, stepping, frames and interaction, with curves of measured quantities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class History:
     """The last values of a few quantities.
 
     Args:
-        *names: of the quantities.
+        *names: names of the quantities.
         length: how many frames are kept.
     """
 
@@ -28,7 +28,7 @@ class History:
         self._rows: deque[tuple[float, ...]] = deque(maxlen=length)
 
     def add(self, time: float, *values: float) -> None:
-        """Keep a value of each quantity at ``time`` [s]."""
+        """Record a value of each quantity at ``time`` [s]."""
         if len(values) != len(self.names):
             raise ValueError(f"expected {len(self.names)} values, got {len(values)}")
         self._rows.append((time, *values))
@@ -37,7 +37,7 @@ class History:
         """Return a panel with the curves over time.
 
         Args:
-            title: what is measured, with its unit.
+            title: measured quantity, with its unit.
             y_range: ends of the vertical axis; the range of the values by default.
         """
         rows = np.array(self._rows).reshape(-1, 1 + len(self.names))
@@ -49,29 +49,29 @@ Corner = tuple[float, float, float]
 
 
 class Demo(ABC, Generic[AnyOptions]):
-    """A small simulation that can be looked at. Its parameter says what options it has: ``Throw(Demo[ThrowOptions])``.
+    """A small simulation to look at. Its type parameter names its options: ``Throw(Demo[ThrowOptions])``.
 
     Args:
         options: its numbers; the defaults if not given.
     """
 
     options_type: ClassVar[type[Options]] = Options
-    """Found by the parameter of the class."""
+    """Type of the options, taken from the class's type parameter."""
     fps: ClassVar[int] = 25
-    """Frames per second of simulated time. A GIF counts time in hundredths of a second, which 25 fits exactly."""
+    """Frames per second of simulated time. GIFs count time in hundredths of a second, so 25 is exact."""
     flat: ClassVar[bool] = False
-    """Whether everything happens in the plane z = 0, which is then looked at straight on."""
+    """Whether everything happens in the plane z = 0, which is then viewed head-on."""
     max_pull: ClassVar[float] = 0.08
     """Largest move of the hand per frame [m]."""
 
     box: ClassVar[tuple[Corner, Corner] | None] = None
-    """Lower and upper corner of what is shown at first [m], where that is always the same; else :attr:`view_box`."""
+    """Lower and upper corner of the initial view [m], if fixed; otherwise see :attr:`view_box`."""
     rebuilt: ClassVar[tuple[str, ...] | None] = None
-    """Options with which it starts again when they change; None for all."""
+    """Options whose change restarts the demonstration; None for all."""
     deeds: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    """What further keys do: the key, a few words, and the name of the method."""
+    """Further keys: the key, a short description, and the name of the method."""
     original: ClassVar[Options | None] = None
-    """Options with which it is the page of a tutorial that it was modelled on, where they differ from the defaults."""
+    """Options that reproduce the tutorial page it was modelled on, where they differ from the defaults."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
@@ -90,7 +90,7 @@ class Demo(ABC, Generic[AnyOptions]):
         self.held: int | None = None
         """Particle in the hand."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {}
-        """What further keys do: a few words and the deed."""
+        """Further keys: a short description and the function."""
         if self.original is not None:
             self.keys["o"] = ("the original's numbers", self.be_original)
         self.keys |= {key: (words, getattr(self, name)) for key, words, name in self.deeds}
@@ -98,7 +98,7 @@ class Demo(ABC, Generic[AnyOptions]):
 
     @abstractmethod
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         self.time = 0.0
         self.held = None
         self._pull = np.zeros(3)
@@ -109,22 +109,22 @@ class Demo(ABC, Generic[AnyOptions]):
 
     @abstractmethod
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
 
     def let_pass(self, seconds: float) -> None:
-        """Count the time of a step, and forget how the hand has moved in it."""
+        """Account for the time of a step, and clear the hand's movement."""
         self.time += seconds
         self._pull = np.zeros(3)
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         assert self.box is not None, "a demonstration has a box or a view_box of its own"
         lower, upper = self.box
         return np.array(lower), np.array(upper)
 
     def camera(self, size: tuple[int, int]) -> Camera:
-        """Return what it is seen by at first, in a picture of ``size`` (width, height)."""
+        """Return the initial camera for a picture of ``size`` (width, height)."""
         if self.flat:
             return Camera.fit(*self.view_box, size, yaw=0.0, pitch=0.0)
         return Camera.overview(*self.view_box, size)
@@ -134,7 +134,7 @@ class Demo(ABC, Generic[AnyOptions]):
         return f"{self.time:.2f} s"
 
     def change(self, options: AnyOptions) -> None:
-        """Go on with other options, or start again: after an explosion, and with others of those in :attr:`rebuilt`."""
+        """Apply new options, or restart: after an explosion, or if one of those in :attr:`rebuilt` changed."""
         before, self.options = self.options, options
         rebuilt = self.rebuilt
         if self.exploded or rebuilt is None or any(getattr(before, n) != getattr(options, n) for n in rebuilt):
@@ -143,19 +143,19 @@ class Demo(ABC, Generic[AnyOptions]):
             self.adapt()
 
     def adapt(self) -> None:
-        """Take over options that have changed, without a new start."""
+        """Apply changed options without a restart."""
         return
 
     @property
     def exploded(self) -> bool:
-        """Whether it cannot go on from where it is."""
+        """Return whether the demonstration cannot continue from its current state."""
         return False
 
     def try_change(self, name: str, value: Any) -> None:
-        """Go on with another value of one option.
+        """Continue with a new value of one option.
 
         Raises:
-            ValueError: if it does not go with the others; the demonstration then starts again as it was.
+            ValueError: if it does not fit the others; the demonstration then restarts with the old value.
         """
         before = self.options
         try:
@@ -166,17 +166,17 @@ class Demo(ABC, Generic[AnyOptions]):
             raise
 
     def be_original(self) -> None:
-        """Start again with the numbers of the page that it was modelled on."""
+        """Restart with the numbers of the page that it was modelled on."""
         if self.original is not None:
             self.options = cast(AnyOptions, self.original)
             self.reset()
 
     def ready(self, name: str, value: Any) -> bool:
-        """Return whether :meth:`try_change` would be quick; if not, what it takes is being compiled meanwhile."""
+        """Return whether :meth:`try_change` would be quick; if not, the kernels it needs are compiled meanwhile."""
         return True
 
     def dials(self) -> list[Dial]:
-        """Return what can be turned while it runs: its options."""
+        """Return the sliders that work while it runs: its options."""
 
         def one(about: Any) -> Dial:
             name = about.name
@@ -192,11 +192,11 @@ class Demo(ABC, Generic[AnyOptions]):
         return ""
 
     def pin(self, particle: int) -> str:
-        """Fix a particle, or set it free. Returns what to tell."""
+        """Fix a particle, or release it. Returns a message."""
         return "nothing can be pinned here"
 
     def perform(self) -> None:
-        """Do, before a step, what a person would do: called when there is nobody, as when a file is written."""
+        """Act as a person would, before a step: called when nobody is there, as when a file is written."""
         return
 
     def positions(self) -> np.ndarray:
@@ -204,11 +204,11 @@ class Demo(ABC, Generic[AnyOptions]):
         return np.zeros((0, 3))
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
 
     def drag(self, particle: int, target: np.ndarray) -> None:
-        """Hold a particle and move it towards ``target`` [m], shape (3,), as far as a hand gets in a frame."""
+        """Hold a particle and move it towards ``target`` [m], shape (3,), as far as a hand moves in a frame."""
         if self.held != particle:
             self.hold(particle)
         pull = target - self.positions()[particle]
@@ -219,5 +219,5 @@ class Demo(ABC, Generic[AnyOptions]):
         self._pull = pull
 
     def point(self, eye: np.ndarray, direction: np.ndarray) -> None:
-        """Be told what the mouse points at: what lies along a ray from the eye [m], shape (3,) each."""
+        """Receive the ray from the eye through the mouse pointer: origin and direction [m], shape (3,) each."""
         return

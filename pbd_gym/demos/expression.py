@@ -1,7 +1,7 @@
-"""Functions f(x, y) that a person types, with their derivatives: parsed and computed by rules of their own.
+"""Functions f(x, y) that a user types, with their derivatives: parsed and evaluated without Python's own ``eval``.
 
 Derivatives come from jets, numbers that carry their first and second derivatives along, so that arithmetic computes
-those, to rounding: Griewank, Walther 2008: Evaluating derivatives, doi:10.1137/1.9780898717761, chapter 3.
+them to rounding error: Griewank, Walther 2008: Evaluating derivatives, doi:10.1137/1.9780898717761, chapter 3.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RULES: dict[str, Rule] = {
     "sqrt": (np.sqrt, lambda v: 0.5 / np.sqrt(v), lambda v: -0.25 / np.sqrt(v) ** 3),
     "abs": (np.abs, np.sign, np.zeros_like),
 }
-"""What can be done to a jet besides arithmetic, by name."""
+"""Functions that can be applied to a jet, by name."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +44,26 @@ class Jet:
 
     @classmethod
     def constant(cls, value: np.ndarray, count: int) -> Jet:
-        """Return what does not depend on the ``count`` variables."""
+        """Return a jet that does not depend on the ``count`` variables."""
         value = np.asarray(value, np.float64)
         return cls(value, np.zeros((*value.shape, count)), np.zeros((*value.shape, count, count)))
 
     @classmethod
     def variables(cls, *values: np.ndarray) -> tuple[Jet, ...]:
-        """Return the variables themselves, at points whose coordinates are given."""
+        """Return the jets of the variables themselves, at points with the given coordinates."""
         found = [cls.constant(value, len(values)) for value in np.broadcast_arrays(*values)]
         for k, jet in enumerate(found):
             jet.gradient[..., k] = 1.0
         return tuple(found)
 
     def apply(self, value: np.ndarray, first: np.ndarray, second: np.ndarray) -> Jet:
-        """Return f of it, by the chain rule from f, f' and f'' at the value."""
+        """Return f of the jet, by the chain rule from f, f' and f'' at its value."""
         g = self.gradient
         outer = g[..., :, None] * g[..., None, :]
         return Jet(value, first[..., None] * g, second[..., None, None] * outer + first[..., None, None] * self.hessian)
 
     def function(self, name: str) -> Jet:
-        """Return a function of :data:`RULES` of it."""
+        """Return a function of :data:`RULES` of the jet."""
         value, first, second = RULES[name]
         return self.apply(value(self.value), first(self.value), second(self.value))
 
@@ -126,7 +126,7 @@ class Jet:
 
 
 LONGEST = 200
-"""Characters of an expression."""
+"""Largest number of characters of an expression."""
 _CONSTANTS = {"pi": np.pi, "e": np.e}
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -138,13 +138,14 @@ _Number = np.ndarray | Jet
 class Expression:
     """An expression in x and y, such as ``sin(5*x) * cos(3*y)`` or ``(x^2 + y^2)/2 - 1``.
 
-    There are numbers, ``x``, ``y``, ``pi``, ``e``, ``+ - * / ^ **``, brackets, and ``sin cos tan exp log sqrt abs``.
+    The grammar has numbers, ``x``, ``y``, ``pi``, ``e``, ``+ - * / ^ **``, brackets, and ``sin cos tan exp log sqrt
+    abs``.
 
     Args:
         text: the expression, of at most 200 characters.
 
     Raises:
-        ValueError: for anything else; the message says what.
+        ValueError: for anything else; the message names the fault.
     """
 
     def __init__(self, text: str) -> None:
@@ -154,21 +155,21 @@ class Expression:
         try:
             self._tree = ast.parse(text.strip().replace("^", "**"), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ValueError(f"{text!r} is no expression in x and y") from error
+            raise ValueError(f"{text!r} is not an expression in x and y") from error
         self(np.zeros(1), np.zeros(1))  # names what is not allowed
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return f at points, in the shape of x and y; where it has no value, NaN or infinity."""
+        """Return f at points, in the shape of x and y; NaN or infinity where it is undefined."""
         with np.errstate(all="ignore"):
             found = self._compute(self._tree, {"x": np.asarray(x, np.float64), "y": np.asarray(y, np.float64)})
         return np.broadcast_to(found, np.broadcast(x, y).shape).astype(np.float64)
 
     def gradient(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return df/dx and df/dy at points, shape (n, 2); NaN where f has no value."""
+        """Return df/dx and df/dy at points, shape (n, 2); NaN where f is undefined."""
         return self.derivatives(x, y).gradient
 
     def derivatives(self, x: np.ndarray, y: np.ndarray) -> Jet:
-        """Return f at points, in the shape of x and y, with gradient and Hessian; NaN where f has no value."""
+        """Return f at points, in the shape of x and y, with gradient and Hessian; NaN where f is undefined."""
         jets = Jet.variables(np.asarray(x, np.float64), np.asarray(y, np.float64))
         with np.errstate(all="ignore"):
             found = self._compute(self._tree, dict(zip("xy", jets, strict=True)))

@@ -25,11 +25,11 @@ def option(
 
     Args:
         default: a whole number, a number or a word; its type is the option's.
-        text: what it is, with the unit in brackets.
+        text: description, with the unit in brackets.
         low, high: smallest and largest value.
-        choices: the only values there are; with ``check``, those that keys and sliders go through.
-        step: what a key adds or takes away; by default 1, and a quarter of a number that is not whole.
-        check: of a word that a person may type: raises ValueError for one that is not allowed.
+        choices: the only permitted values; with ``check``, those that keys and sliders step through. step: amount that
+        a key adds or subtracts; by default 1 for whole numbers, and a quarter of the value otherwise. check: for a word
+        that the user may type: raises ValueError if it is not allowed.
     """
     about = {"text": text, "low": low, "high": high, "choices": tuple(choices), "step": step, "check": check}
     return field(default=default, metadata=about)
@@ -90,7 +90,7 @@ def changed(options: AnyOptions, name: str, direction: int) -> AnyOptions:
 
 
 def shown(options: Options, chosen: str | None = None, width: int = 66, every: bool = True) -> str:
-    """Return names and values in a few lines, the chosen one in brackets; unless ``every``, without the defaults."""
+    """Format names and values in a few lines, the chosen one in brackets; only non-default ones unless ``every``."""
     lines = [""]
     for about in fields(options):
         value = getattr(options, about.name)
@@ -107,7 +107,7 @@ def shown(options: Options, chosen: str | None = None, width: int = 66, every: b
 def dial(
     about: Field[Any], read: Callable[[], Any], turn: Callable[[Any], object], ready: Callable[[Any], bool]
 ) -> Dial:
-    """Return the dial of an option: it spans what is of use around the default, within the range of the option."""
+    """Return the slider of an option: it covers the useful values around the default, within the option's range."""
     limits: Any = about.metadata
     usual: Any = about.default
     name = _words(about)
@@ -126,7 +126,7 @@ def dial(
 
 
 def _range(about: Field[Any]) -> str:
-    """Return the range of a number in words, to be followed by more; nothing for words and numbers of any size."""
+    """Describe the range of a number in words, to be continued; empty for words and unbounded numbers."""
     low, high = about.metadata["low"], about.metadata["high"]
     if about.metadata["check"] or about.metadata["choices"] or not math.isfinite(low + high):
         return ""

@@ -1,4 +1,4 @@
-"""Demonstrations in the plane, with points that the mouse can take, and graphs drawn into it."""
+"""Demonstrations in the plane, with points to drag and graphs drawn into it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def raised(points: np.ndarray) -> np.ndarray:
 
 
 class PlaneDemo(Demo[AnyOptions]):
-    """A demonstration that happens in the plane z = 0, and has handles: points that the mouse drags."""
+    """A demonstration in the plane z = 0 with handles: points that the mouse drags."""
 
     flat: ClassVar[bool] = True
     limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-1e3, -1e3), (1e3, 1e3))
-    """Lower and upper corner of where handles can be [m]."""
+    """Lower and upper corner of the region that handles stay in [m]."""
 
     handles: np.ndarray
     """[m], shape (n, 2)."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.handles = np.array(self.start(), dtype=np.float64)
 
     @abstractmethod
     def start(self) -> np.ndarray:
-        """Return where the handles are at first [m], shape (n, 2)."""
+        """Return the initial places of the handles [m], shape (n, 2)."""
 
     def step(self) -> None:
         """Advance by one frame: the hand moves its handle."""
@@ -67,9 +67,9 @@ class Graph:
     upper: tuple[float, float]
     """Upper right corner [m]."""
     x_range: tuple[float, float]
-    """What its left and right edges stand for."""
+    """Values at its left and right edges."""
     y_range: tuple[float, float]
-    """What its lower and upper edges stand for."""
+    """Values at its lower and upper edges."""
 
     def __post_init__(self) -> None:
         pairs = (self.x_range, self.y_range, *zip(self.lower, self.upper, strict=True))
@@ -77,32 +77,32 @@ class Graph:
             raise ValueError(f"a graph needs ranges with low < high, got {self}")
 
     def places(self, x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
-        """Return where points of the graph are [m], shape (n, 3)."""
+        """Return the places of points of the graph [m], shape (n, 3)."""
         values = np.stack(np.broadcast_arrays(np.atleast_1d(x), np.atleast_1d(y)), axis=1)
         low, high = np.array([self.x_range, self.y_range]).T
         share = (values - low) / (high - low)
         return raised(np.array(self.lower) + share * (np.array(self.upper) - self.lower))
 
     def values(self, places: np.ndarray) -> np.ndarray:
-        """Return which points of the graph are at places [m], shape (n, 2) each."""
+        """Return the points of the graph at places [m], shape (n, 2) each."""
         low, high = np.array([self.x_range, self.y_range]).T
         share = (places - self.lower) / (np.array(self.upper) - self.lower)
         found: np.ndarray = low + share * (high - low)
         return found
 
     def inside(self, points: np.ndarray) -> np.ndarray:
-        """Return which points of the graph, shape (n, 2), are within its ranges, shape (n,)."""
+        """Return whether points of the graph, shape (n, 2), are within its ranges, shape (n,)."""
         low, high = np.array([self.x_range, self.y_range]).T
         found: np.ndarray = ((low <= points) & (points <= high)).all(axis=1)
         return found
 
     def curve(self, x: np.ndarray, y: np.ndarray, color: Color) -> Line:
-        """Return a curve as a line; beyond the range of y it is broken."""
+        """Return a curve as a line, broken where it leaves the range of y."""
         inside = (self.y_range[0] <= y) & (y <= self.y_range[1])
         return self.places(x, np.where(inside, y, np.nan)), color
 
     def axes(self) -> list[Line]:
-        """Return the frame, and lines at x = 0 and y = 0 where they are inside."""
+        """Return the frame, and the lines x = 0 and y = 0 if they are inside."""
         (left, right), (low, high) = self.x_range, self.y_range
         lines = [(self.places(np.array([left, left, right]), np.array([high, low, low])), AXIS)]
         if left < 0.0 < right:

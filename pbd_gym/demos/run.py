@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
         arguments: the name of a demonstration or ``all``, and its options.
 
     Raises:
-        ValueError: for an unknown name, an option out of its range, or a file of another kind than GIF and PNG.
+        ValueError: for an unknown name, an option out of its range, or a file that is neither GIF nor PNG.
         OSError: for a file that cannot be written.
         ImportError: without pygame, or without Pillow for a GIF.
         DisplayError: without a display and without ``--out``.
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     if name == "all":
         together = argparse.ArgumentParser(prog="pbd-gym demo all", description="A picture of every demonstration.")
         together.add_argument("--out", type=Path, metavar="FILE", required=True, help="a .png")
-        together.add_argument("--theme", choices=tuple(THEMES), help="only those of a theme")
+        together.add_argument("--theme", choices=tuple(THEMES), help="show only the demonstrations of a theme")
         wanted = together.parse_args(arguments[1:])
         with compiling():
             overview(wanted.out, wanted.theme)
@@ -66,10 +66,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def check(path: Path, seconds: float, size: int, moments: int) -> None:
-    """Find out whether :func:`write` can do what it is asked for, before a demonstration is made.
+    """Check that :func:`write` can do what is asked, before a demonstration is built.
 
     Raises:
-        ValueError: for a file of another kind, or a number out of its range.
+        ValueError: for a file of an unsupported kind, or a number out of its range.
         OSError: for a file that cannot be written.
     """
     if path.suffix.lower() not in (".gif", ".png", ""):
@@ -85,11 +85,11 @@ def check(path: Path, seconds: float, size: int, moments: int) -> None:
 
 
 def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int = 1) -> None:
-    """Run a demonstration without a window and write what is seen.
+    """Run a demonstration without a window and save its pictures.
 
     Args:
-        path: a GIF, a PNG with the end of it, or a folder of PNGs, one per frame; folders are made.
-        demo: at its start.
+        path: a GIF, a PNG of its end, or a folder of PNGs, one per frame; folders are made.
+        demo: demonstration at its start.
         seconds: simulated time, above 0 and at most 600.
         size: width and height of a picture [pixels], 16 to 4096.
         moments: pictures in a PNG, side by side, at even times from the start; 1 shows the end alone.
@@ -112,10 +112,10 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
 
 
 def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: int = 320) -> None:
-    """Write a PNG in which every demonstration (of a theme) is seen as it is after ``seconds``, by name.
+    """Write a PNG that shows every demonstration (of a theme) after ``seconds``, with its name.
 
     Raises:
-        ValueError: for a file that is no PNG.
+        ValueError: for a file that is not a PNG.
         OSError: for one that cannot be written.
         ImportError: without pygame.
     """
@@ -133,7 +133,7 @@ def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: i
 
 
 def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) -> Iterator[np.ndarray]:
-    """Run a demonstration by itself and draw it after some of its steps, with its numbers unless there is a caption."""
+    """Run a demonstration unattended and draw it after some steps, with its numbers unless there is a caption."""
     renderer = Renderer(size=(size, size))
     renderer.camera = demo.camera(renderer.size)
     progress = Progress("frames simulated", max(steps))
@@ -159,15 +159,13 @@ def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="FILE",
-        help="write a .gif, the end as a .png, or into a folder a .png of every frame; needs no display",
+        help="write a .gif, a .png of the end, or a folder with a .png of every frame; needs no display",
     )
-    picture.add_argument(
-        "--seconds", type=float, default=4.0, metavar="X", help="length of what is written (default 4)"
-    )
+    picture.add_argument("--seconds", type=float, default=4.0, metavar="X", help="duration of the film (default 4)")
     picture.add_argument(
         "--web", type=int, nargs="?", const=PORT, metavar="PORT", help=f"show it in a browser instead (port {PORT})"
     )
-    picture.add_argument("--size", type=int, metavar="N", help="width and height [pixels] (default 800, of files 480)")
+    picture.add_argument("--size", type=int, metavar="N", help="width and height [pixels] (default 800, for files 480)")
     picture.add_argument(
         "--moments", type=int, default=1, metavar="N", help="pictures in a .png, side by side (default 1)"
     )

@@ -1,4 +1,4 @@
-"""Demonstrations that the engine runs: a scene, a solver, and a hand that drags particles."""
+"""Demonstrations run by the engine: a scene, a solver, and a hand that drags particles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COVERED = {
     "stiffness": ("stiffness",), "young_modulus": ("stiffness",), "friction": ("friction",),
     "mass": ("mass",), "mass1": ("mass",), "density": ("mass",),
 }  # fmt: skip
-"""For an option, the dials of the engine that would turn the same."""
+"""Sliders of the engine that an option of the demonstration replaces."""
 
 
 class SceneDemo(Demo[AnyOptions]):
@@ -35,17 +35,17 @@ class SceneDemo(Demo[AnyOptions]):
     order: ClassVar[Order] = "colored"
     method: ClassVar[Method] = "gauss-seidel"
     rebuilt: ClassVar[tuple[str, ...]] = ()
-    """Options that change which particles there are: with them the demonstration starts again."""
+    """Options that change the set of particles: changing them restarts the demonstration."""
 
     @abstractmethod
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
 
     live: InteractiveSimulation
-    """What a person does to it: pins, and numbers that are no options."""
+    """User's changes to it: pins, and numbers that are not options."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self._load(self.build())
 
@@ -53,7 +53,7 @@ class SceneDemo(Demo[AnyOptions]):
         self.scene = scene
         self.time_step = float(getattr(self.options, "time_step", 0.002))
         self.substeps = max(1, round(1.0 / self.fps / self.time_step))
-        """Steps of the solver in a frame, so many that it takes as long as it is shown, or nearly."""
+        """Solver steps per frame, chosen so that simulated and shown time agree as nearly as possible."""
         self.solver = self._solver(scene)
         self.state, self.control = self.solver.state(), self.solver.control()
         if not hasattr(self, "live"):
@@ -78,27 +78,27 @@ class SceneDemo(Demo[AnyOptions]):
 
     @property
     def exploded(self) -> bool:
-        """Whether there are numbers that are not finite."""
+        """Return whether any number is not finite."""
         return not (np.isfinite(self.positions()).all() and np.isfinite(self.velocities()).all())
 
     def adapt(self) -> None:
-        """Go on with other options from where the particles are."""
+        """Apply changed options without moving the particles."""
         saved, pinned = self.state.save(), self.state.get_pinned()
         self._load(self.build())
         self.state.load(saved | {"parameters": self.state.parameters.read()})  # an option may be one of them
         self.state.set_pinned(pinned)
 
     def ready(self, name: str, value: Any) -> bool:
-        """Return whether the kernel for another value of an option is there; if not, it is being compiled."""
+        """Return whether the kernel for another value of an option is compiled; if not, compilation has started."""
         before = getattr(self.options, name)
         if isinstance(value, float) and (before > 0.0) == (value > 0.0):
-            return True  # a number that is more or less takes no other kernel
+            return True  # a slightly different number needs no other kernel
         trial = copy.copy(self)
         try:
             trial.options = replace(self.options, **{name: value})
             solver = trial._solver(trial.build())
         except ValueError:
-            return True  # it will be refused, and at once
+            return True  # it will be refused immediately
         numbers: Any = trial.options
         wind, forces = getattr(numbers, "wind", 0.0) > 0.0, getattr(numbers, "force", 0.0) != 0.0
         return solver.ready(self.state.parameters.varied, wind=wind, forces=forces)
@@ -111,7 +111,7 @@ class SceneDemo(Demo[AnyOptions]):
 
     @property
     def diverged(self) -> bool:
-        """Whether the last step made a number that is not finite, or a speed beyond reason."""
+        """Return whether the last step produced a number that is not finite, or an absurd speed."""
         return bool(self.state.diverged.numpy()[0])
 
     def positions(self) -> np.ndarray:
@@ -125,17 +125,17 @@ class SceneDemo(Demo[AnyOptions]):
         return found
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
         self.state.hold([[-1 if particle is None else particle]])
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        if np.isfinite(pull).all():  # what has diverged cannot be led anywhere
+        if np.isfinite(pull).all():  # a diverged simulation cannot be continued
             self.control.move(pull)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         return scene_frame(self.scene, self.positions(), caption=caption, **self.drawn())
 
     def drawn(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class SceneDemo(Demo[AnyOptions]):
         return {"pickers": hand if sound else [], "pinned": self.live.pinned()}
 
     def dials(self) -> list[Dial]:
-        """Return what can be turned while it runs: its options, and what the engine lets change beyond them."""
+        """Return the sliders that work while it runs: its options, and the engine's other changeable numbers."""
         names = {f.name for f in fields(self.options)}
         covered = tuple(word for option, words in _COVERED.items() if option in names for word in words)
         return [*super().dials(), *(d for d in self.live.dials() if not d.name.startswith(covered))]
@@ -155,18 +155,18 @@ class SceneDemo(Demo[AnyOptions]):
         return "" if self.diverged else self.live.readout()
 
     def pin(self, particle: int) -> str:
-        """Fix a particle, or set it free. Returns what to tell."""
+        """Fix a particle, or release it. Returns a message."""
         return "pinned" if self.live.toggle_pin(particle) else "free"
 
     @property
     def hand_radius(self) -> float:
-        """How large the hand is drawn [m]."""
+        """Drawn radius of the hand [m]."""
         lower, upper = self.view_box
         return 0.012 * float(np.max(upper - lower))
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         if self.box is not None:
             return super().view_box
         lower, upper = self.scene.positions.min(axis=0), self.scene.positions.max(axis=0)

@@ -1,4 +1,4 @@
-"""The window of a demonstration: the mouse drags, the arrow keys change options, letters do what the demo says."""
+"""Window of a demonstration: the mouse drags, the arrow keys change options, letters run the demo's own keys."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ class DemoWindow(Viewer):
     """Shows a demonstration until it is closed.
 
     Args:
-        name: of the demonstration, which names the window and the pictures it saves.
-        demo: what is shown.
+        name: name of the demonstration, used for the window and saved pictures. demo: demonstration to show.
         size: width and height [pixels].
 
     Raises:
@@ -31,9 +30,9 @@ class DemoWindow(Viewer):
         self.max_pull = demo.max_pull
         self.names = [f.name for f in fields(demo.options)]
         self.chosen = 0
-        """Place of the option that the left and right arrows change."""
+        """Index of the option that the left and right arrows change."""
         self.typed: str | None = None
-        """What a person is typing for the chosen option; None when nobody is."""
+        """Text being typed for the chosen option; None if none."""
         self.keys |= {
             "return": ("", self._begin_typing),
             "up": ("", lambda: self._choose(-1)), "down": ("", lambda: self._choose(1)),
@@ -44,7 +43,7 @@ class DemoWindow(Viewer):
             self.keys["o"] = (demo.keys["o"][0], self._be_original)
 
     def frame(self, caption: str) -> Frame:
-        """Return what is to be drawn."""
+        """Return the frame to draw."""
         return self.demo.frame(caption)
 
     def positions(self) -> np.ndarray:
@@ -56,9 +55,9 @@ class DemoWindow(Viewer):
         self.demo.hold(particle)
 
     def pull(self) -> np.ndarray:
-        """Return the way to the mouse, cut to a length that a hand can move in a frame [m], shape (3,)."""
+        """Return the vector to the mouse, limited to a hand's movement in a frame [m], shape (3,)."""
         if self.grabbed is not None and self.demo.held is None:
-            self.grabbed = None  # it has begun again since, perhaps with fewer particles: a slider had to wait, say
+            self.grabbed = None  # it has restarted since, perhaps with fewer particles: a slider had to wait, say
         return super().pull()
 
     def advance(self, pull: np.ndarray) -> None:
@@ -73,7 +72,7 @@ class DemoWindow(Viewer):
         self.demo.reset()
 
     def caption(self) -> str:
-        """Return the numbers."""
+        """Return the numbers to show."""
         chosen = self.names[self.chosen] if self.names else None
         lines = [self.demo.readout(), self.demo.measures(), shown(self.demo.options, chosen)]
         if self.typed is not None:
@@ -83,19 +82,19 @@ class DemoWindow(Viewer):
         return "\n".join(line for line in lines if line)
 
     def pin(self, row: int) -> str:
-        """Fix a particle, or set it free. Returns what to tell."""
+        """Fix a particle, or release it. Returns a message."""
         return self.demo.pin(row)
 
     def dials(self) -> list[Dial]:
-        """Return the numbers that the sliders turn."""
+        """Return the numbers that the sliders change."""
         return self.demo.dials()
 
     def more_help(self) -> str:
-        """Return lines of help that only this window has."""
+        """Return help lines that only this window has."""
         return "up, down: choose a number    left, right: change it    return: type it" if self.names else ""
 
     def take_key(self, key: str, text: str) -> bool:
-        """While a value is being typed, take keys for it; return whether one was taken."""
+        """Handle keys while a value is being typed; return whether the key was used."""
         if self.typed is None:
             return False
         if key in ("return", "enter"):
@@ -110,7 +109,7 @@ class DemoWindow(Viewer):
         return True
 
     def _be_original(self) -> None:
-        """Show the original, which may be of another size."""
+        """Restart with the original's numbers, which may change its size."""
         self.release()
         self.demo.be_original()
         self.look_from(self.demo.camera(self.size))
@@ -121,7 +120,7 @@ class DemoWindow(Viewer):
             self.typed = ""
 
     def _set(self, text: str) -> None:
-        """Give the chosen option a value that was typed."""
+        """Set the chosen option to a typed value."""
         self.release()
         dial, name = self.demo.dials()[self.chosen], self.names[self.chosen]
         try:

@@ -1,4 +1,4 @@
-"""What a simulation went through, as files that other programs open: OBJ, USD and rerun's recordings."""
+"""Export of simulations to files for other programs: OBJ, USD and rerun recordings."""
 
 from pbd_gym.export.files import SUFFIXES, trajectory_suffix, write_trajectory
 from pbd_gym.export.trajectory import Part, Trajectory

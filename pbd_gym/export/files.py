@@ -1,4 +1,4 @@
-"""Writers of trajectories: one function for each format, each by the library that knows it."""
+"""Writers of trajectories: one function per format, each using a library made for it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from pbd_gym.export.trajectory import Part, Trajectory
 from pbd_gym.runtime.extras import load_optional
 
 SUFFIXES = (".obj", ".usda", ".usdc", ".usd", ".rrd")
-"""Of what can be written; ``.obj`` names a folder."""
+"""Suffixes that can be written; ``.obj`` names a folder."""
 
 
 def write_trajectory(path: str | Path, trajectory: Trajectory) -> Path:
     """Write a trajectory.
 
     Args:
-        path: a folder that ends in ``.obj``, for one OBJ file a moment (trimesh); a USD file, text or binary
-            (usd-core); or ``.rrd``, a recording for rerun's viewer (rerun-sdk). What is there is written over.
+        path: a folder that ends in ``.obj``, for one OBJ file per moment (trimesh); a USD file, text or binary
+            (usd-core); or ``.rrd``, a recording for rerun's viewer (rerun-sdk). Existing files are overwritten.
         trajectory: at least one moment.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: for another suffix, or without a moment.
-        ImportError: without the library.
+        ValueError: for an unknown suffix, or without a moment. ImportError: if the library is not installed.
     """
     file, suffix = Path(path), trajectory_suffix(path)
     parts = trajectory.parts()
@@ -54,10 +53,10 @@ def _library(name: str) -> Any:
 
 
 def _write_obj(folder: Path, trajectory: Trajectory, parts: list[Part]) -> None:
-    """Write a file for each moment, with a group for each part; ropes are tubes, and loose points are left out."""
+    """Write a file for each moment, with a group for each part; ropes become tubes, and loose points are omitted."""
     library = _library("trimesh")
     folder.mkdir(exist_ok=True)
-    for file in folder.glob("*.obj"):  # a longer export before would go on where this one ends
+    for file in folder.glob("*.obj"):  # remains of a longer earlier export would follow this one
         if file.stem.isdecimal() and int(file.stem) >= len(trajectory):
             file.unlink()
     meshes = [part.as_mesh() for part in parts]

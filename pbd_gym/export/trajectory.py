@@ -1,4 +1,4 @@
-"""The motion of one environment: where everything was at each moment, and what that looks like as meshes and curves."""
+"""The motion of one environment: positions at each moment, and their meshes and curves."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from pbd_gym.rendering.pictures.shapes import unit
 from pbd_gym.scene.scene import Scene
 
 _SIDES = 8
-"""Of the tubes that ropes become where a format knows no curves."""
+"""Number of sides of the tubes that represent ropes in formats without curves."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing of a scene: a mesh, curves, or loose points."""
+    """One object of a scene: a mesh, curves, or loose points."""
 
     name: str
     """Letters, digits and underscores."""
     color: Color
     points: np.ndarray
-    """[m], shape (moments, v, 3), or (1, v, 3) for what does not move; float64."""
+    """Points [m], shape (moments, v, 3), or (1, v, 3) if they do not move; float64."""
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    """Of a mesh, shape (t, 3), int64."""
+    """Triangles of a mesh, shape (t, 3), int64."""
     chains: tuple[np.ndarray, ...] = ()
-    """Of curves: indices of the points along each, int64."""
+    """Indices of the points along each curve, int64."""
     radius: float = 0.0
-    """Of curves and loose points [m]."""
+    """Radius of curves and loose points [m]."""
 
     def at(self, moment: int) -> np.ndarray:
         """Return the points at a moment [m], shape (v, 3)."""
         return self.points[min(moment, len(self.points) - 1)]
 
     def as_mesh(self) -> Part:
-        """Return curves as tubes; anything else as it is."""
+        """Return curves as tubes, and other parts unchanged."""
         if not self.chains:
             return self
         points, triangles, first = [], [], 0
@@ -52,10 +52,10 @@ class Part:
 
 
 class Trajectory:
-    """Moments of one environment, at even times.
+    """Moments of one environment, evenly spaced in time.
 
     Args:
-        scene: what there is.
+        scene: scene of the environment.
         fps: moments per second.
 
     Raises:
@@ -78,8 +78,8 @@ class Trajectory:
         """Add a moment.
 
         Args:
-            positions: of all particles [m], shape (n, 3).
-            poses: of the colliders that move, shape (moving, 7), as ``state.get_poses()[env]``.
+            positions: positions of all particles [m], shape (n, 3).
+            poses: poses of the colliders that move, shape (moving, 7), as ``state.get_poses()[env]``.
 
         Raises:
             ValueError: for a wrong shape, or a number that is not finite.
@@ -95,14 +95,14 @@ class Trajectory:
 
     @property
     def positions(self) -> np.ndarray:
-        """Of all particles [m], shape (moments, n, 3)."""
+        """Positions of all particles [m], shape (moments, n, 3)."""
         return np.array(self._positions).reshape(len(self), self.scene.particle_count, 3)
 
     def parts(self) -> list[Part]:
-        """Return everything there is, bodies first, then colliders; the ground is left to the program that shows it.
+        """Return all parts, bodies first, then colliders; the viewer provides its own ground.
 
-        Bodies have the numbers that a segmentation gives them. Where loose particles join ropes to a mesh, the ropes
-        are a part of their own, and what hangs from ropes is one; loose particles of a mesh are taken to be inside it.
+        Bodies have the numbers of a segmentation. Where loose particles join ropes to a mesh, the ropes form a part of
+        their own, as does anything that hangs from ropes; other loose particles of a mesh are assumed to be inside it.
 
         Raises:
             ValueError: without a moment.
@@ -155,7 +155,7 @@ def _mesh(collider: Solid) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unit_ball(splits: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Return an octahedron whose triangles are split in four, time and again, with all corners on the unit ball."""
+    """Return an octahedron whose triangles are subdivided repeatedly, with all corners on the unit sphere."""
     points = np.concatenate([np.eye(3), -np.eye(3)])
     triangles = np.array([[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]])
     for _ in range(splits):
@@ -172,13 +172,15 @@ _BALL = _unit_ball()
 
 
 def chains_of(lines: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return segments (m, 2), each of which begins where the one before it ends or anew, as chains of points."""
+    """Return segments (m, 2), each of which begins at the end of the one before it or starts a new chain, as chains of
+    points.
+    """
     starts = np.flatnonzero(np.concatenate([[True], lines[1:, 0] != lines[:-1, 1]]))
     return tuple(np.append(part[:, 0], part[-1, 1]) for part in np.split(lines, starts[1:]))
 
 
 def tube(curve: np.ndarray, radius: float) -> np.ndarray:
-    """Return rings round the points of a moving curve.
+    """Return rings around the points of a moving curve.
 
     Their frames are carried along the curve without twist: Wang, Juettler, Zheng, Liu, "Computation of Rotation
     Minimizing Frames", ACM Trans. Graph. 27 (2008), doi:10.1145/1330511.1330513, here by projection.
@@ -204,7 +206,7 @@ def tube(curve: np.ndarray, radius: float) -> np.ndarray:
 
 
 def tube_triangles(count: int) -> np.ndarray:
-    """Return the triangles between ``count`` rings and over both ends, outward, shape (t, 3)."""
+    """Return the triangles between ``count`` rings and over both ends, facing outward, shape (t, 3)."""
     ring = np.arange(_SIDES)
     after = (ring + 1) % _SIDES
     low = (np.arange(count - 1) * _SIDES)[:, None]

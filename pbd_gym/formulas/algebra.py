@@ -1,4 +1,4 @@
-"""Factors and sums of traced numbers: what an expression has in common with others is computed once."""
+"""Factors and sums of traced numbers, so that common parts of expressions are computed once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def product(parts: Sequence[Number], like: Number) -> Number:
 
 
 def common_factors(numbers: Sequence[Number]) -> list[Number]:
-    """Return the factors, other than constants, that all numbers have."""
+    """Return the non-constant factors that all numbers have in common."""
     common = [part for part in factors(numbers[0]) if part.value is None]
     for number in numbers[1:]:
         left, shared = factors(number), []
@@ -60,7 +60,7 @@ def common_factors(numbers: Sequence[Number]) -> list[Number]:
 
 
 def factor_out(numbers: Sequence[Number]) -> tuple[Number, list[Number]]:
-    """Return what all numbers have as a factor, and each without it."""
+    """Return the common factor of all numbers, and each number without it."""
     graph = numbers[0].graph
     coefficients, rests = zip(*map(term_of, numbers), strict=True)
     unit = coefficients[0] if len(set(coefficients)) == 1 else 1.0
@@ -74,9 +74,9 @@ def factor_out(numbers: Sequence[Number]) -> tuple[Number, list[Number]]:
 
 
 def combine(terms: Sequence[Term]) -> Term:
-    """Return the sum of terms as one, with what all of them have in common taken out.
+    """Return the sum of terms as one, with common factors taken out.
 
-    ``a q - a t q`` becomes ``a (1 - t) q``: three numbers, a vector's coordinates, then need one factor.
+    ``a q - a t q`` becomes ``a (1 - t) q``: the three coordinates of a vector then share one factor.
     """
     graph = terms[0][1].graph
     merged: dict[Number, float] = {}

@@ -1,11 +1,11 @@
 """C++ of traced expressions: the same statements for SIMD lanes, for batches of constraints, and for CUDA.
 
 The text is in the language of ``kernels/native/sweep.h``: a ``V`` is one number for each lane, an ``N`` one that all
-lanes share, and ``T`` the scalar type. What a ``V`` is, is decided where the text is compiled.
+lanes share, and ``T`` the scalar type. The type behind ``V`` is chosen when the text is compiled.
 
-An expression that is used once is written where it is used, and any other gets a name. This decides where a product
-and a sum become one fused operation, which a compiler may do within a statement only; as there is but one text, the
-rounding is the same for every number of lanes.
+An expression that is used once is written in place, and any other gets a name. This decides where a product and a sum
+become one fused operation, which a compiler may do only within a statement; as there is only one text, the rounding is
+the same for every number of lanes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pbd_gym.formulas.gradient import topological
 from pbd_gym.formulas.graph import BOOLEAN, Function, Number
 
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
-"""How tightly an expression binds."""
+"""Binding strength of an expression."""
 
 _ONCE = frozenset({"max", "atan2", "call"})
 """Operations whose operands need names, because the text repeats them."""
@@ -27,7 +27,7 @@ def emit(outputs: Sequence[tuple[str, Sequence[Number]]], precision: str) -> str
     """Return C++ statements that compute numbers and do something with them.
 
     Args:
-        outputs: statements in the order to be done, each with a ``{}`` for every number that it needs.
+        outputs: statements in order, each with a ``{}`` for every number that it needs.
         precision: ``"float32"`` or ``"float64"``.
     """
     writer = _Writer([node for _, nodes in outputs for node in nodes], precision)
@@ -38,7 +38,7 @@ def emit(outputs: Sequence[tuple[str, Sequence[Number]]], precision: str) -> str
 
 
 class _Writer:
-    """Statements written so far, and the names of what they have computed."""
+    """Writer of statements that remembers the names of computed numbers."""
 
     def __init__(self, outputs: Sequence[Number], precision: str) -> None:
         self.precision = precision
@@ -50,8 +50,8 @@ class _Writer:
         self.named = {node.index for node in order if uses[node.index] > 1 and node.op not in ("const", "by_precision")}
         for node in order:
             for arg in node.args:
-                # A product that all lanes share is rounded before it meets what they do not share: in some texts the
-                # two are of one type and would be fused, in others they are not.
+                # A product that all lanes share is rounded before it meets factors that they do not share: in some
+                # texts the two have one type and would be fused, in others not.
                 if node.op in _ONCE or (arg.uniform and not node.uniform):
                     self.named.add(arg.index)
         self.named -= {node.index for node in order if _is_plain(node)}
@@ -72,7 +72,7 @@ class _Writer:
         return (self.name(node), _ATOM) if node.index in self.named else self.expression(node)
 
     def bracketed(self, node: Number, least: int) -> str:
-        """Return an expression for a number, in brackets unless it binds as tightly as asked for."""
+        """Return an expression for a number, in brackets unless it binds at least as tightly as required."""
         text, binding = self.inline(node)
         return text if binding >= least else f"({text})"
 

@@ -1,6 +1,6 @@
-"""Values of traced expressions in NumPy, of complex numbers as well.
+"""Values of traced expressions in NumPy, for complex numbers as well.
 
-With a step of ``1e-30 i`` on an input the imaginary part of an output is its derivative, to rounding (Squire, Trapp
+With a step of ``1e-30 i`` on an input the imaginary part of an output is its derivative, up to rounding (Squire, Trapp
 1998, doi:10.1137/S003614459631241X): the tests compare traced gradients with that.
 """
 
@@ -19,11 +19,11 @@ def evaluate(outputs: Sequence[Number], symbols: Mapping[str, Any]) -> list[np.n
     """Return the values of numbers, in double precision.
 
     Args:
-        outputs: of one trace.
-        symbols: for the text of each symbol its value, an array of any shape, real or complex; shapes broadcast.
+        outputs: numbers of one trace. symbols: value of each symbol by its text, an array of any shape, real or
+        complex; shapes broadcast.
 
     Returns:
-        An array each.
+        One array per output.
 
     Raises:
         KeyError: for a symbol without a value.
@@ -54,7 +54,7 @@ def _value(node: Number, args: Sequence[Any], symbols: Mapping[str, Any]) -> Any
 
 
 def _atan2(y: Any, x: Any) -> Any:
-    """Return the angle; of complex numbers to first order in the imaginary parts."""
+    """Return the angle; for complex numbers to first order in the imaginary parts."""
     angle = np.arctan2(np.real(y), np.real(x))
     if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
         return angle

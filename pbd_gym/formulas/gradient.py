@@ -9,11 +9,11 @@ from pbd_gym.formulas.algebra import Term, combine, term_of, without_factor
 from pbd_gym.formulas.graph import Number, Scalar, divide, maximum, multiply, select
 
 _TINY = 1e-30
-"""Below this a length or its square counts as this, so that a lane in which nothing happens has no NaN."""
+"""Lower bound for lengths and their squares, so that an idle lane has no NaN."""
 
 
 def topological(outputs: Iterable[Number]) -> list[Number]:
-    """Return all nodes that the outputs need, operands before what uses them."""
+    """Return all nodes that the outputs need, operands before their users."""
     order: list[Number] = []
     seen: set[int] = set()
     stack = [(node, False) for node in reversed(list(outputs))]
@@ -31,12 +31,11 @@ def topological(outputs: Iterable[Number]) -> list[Number]:
 def gradients(output: Number, inputs: Sequence[Number], scale: Scalar = 1.0) -> list[Number]:
     """Return the derivatives of an output by each input, times a scale.
 
-    The scale is what differentiation starts from, so that it cancels where it can: with ``output = sqrt(a) - b`` and
+    Differentiation starts from the scale, so that it cancels where it can: with ``output = sqrt(a) - b`` and
     ``scale = sqrt(a)`` nothing is divided.
 
     Args:
-        output: what is differentiated.
-        inputs: by what; any nodes.
+        output: number to differentiate. inputs: nodes to differentiate by.
         scale: factor of all derivatives.
     """
     wanted = {node.index for node in inputs}
@@ -62,7 +61,7 @@ def gradients(output: Number, inputs: Sequence[Number], scale: Scalar = 1.0) -> 
 
 
 def _depends(order: Sequence[Number], wanted: set[int]) -> set[int]:
-    """Return which nodes depend on those wanted, by differentiable ways."""
+    """Return which nodes depend on the given ones through differentiable operations."""
     needed = set(wanted)
     for node in order:
         if node.op not in ("stop", "less") and any(arg.index in needed for arg in node.args):
@@ -106,7 +105,7 @@ def _local(node: Number, adjoint: Number) -> list[tuple[Number, float, Number]]:
 
 
 def _inside(adjoint: Number, change: Callable[[Number], Number]) -> Number:
-    """Change an adjoint where it is not masked by zero: there it stays zero, whatever it would be multiplied by."""
+    """Change an adjoint where it is not masked by zero; masked parts stay zero, whatever the factor."""
     if adjoint.op == "select" and adjoint.args[2].value == 0.0:
         return select(adjoint.args[0], _inside(adjoint.args[1], change), adjoint.args[2])
     if adjoint.op == "select" and adjoint.args[1].value == 0.0:
@@ -126,12 +125,10 @@ def _times(adjoint: Number, factor: Number) -> Number:
 
 
 def _over(adjoint: Number, divisor: Number, floor: float | None = None) -> Number:
-    """Return the quotient. Nothing is divided where the divisor, or what it is but for a floor, is a factor already.
+    """Return the quotient, without a division if the divisor, or the divisor apart from a floor, is already a factor.
 
     Args:
-        adjoint: what is divided.
-        divisor: by what.
-        floor: of the divisor, where it cannot be negative but may be zero.
+        adjoint: dividend. divisor: divisor. floor: lower bound for a divisor that cannot be negative but may be zero.
     """
     plain = divisor.args[0] if divisor.op == "max" and divisor.args[1].value is not None else divisor
 

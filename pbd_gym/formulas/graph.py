@@ -2,8 +2,8 @@
 
 A formula is a plain Python function. Called with :class:`Number` objects it leaves a graph behind, from which gradients
 (:mod:`pbd_gym.formulas.gradient`) and C++ (:mod:`pbd_gym.formulas.emit`) follow. Equal expressions are one node
-(*hash-consing*), so common sub-expressions are shared without anybody looking for them. The functions at the end are
-those that formulas are written with, besides ``+ - * /``.
+(*hash-consing*), so common sub-expressions are shared without anybody looking for them. The functions at the end, and
+``+ - * /``, are the vocabulary of formulas.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 Scalar = Union["Number", float, int]
-"""What a formula may do arithmetic with."""
+"""Types that a formula can do arithmetic with."""
 
 BOOLEAN = frozenset({"less", "flag"})
 """Operations whose result is a truth value."""
@@ -27,13 +27,13 @@ class Graph:
         self._nodes: dict[Any, Number] = {}
 
     def node(self, op: str, args: tuple[Number, ...] = (), data: Any = None, uniform: bool = False) -> Number:
-        """Return the node of an operation, a new one only if there is none yet.
+        """Return the node of an operation, creating it only if it does not exist yet.
 
         Args:
             op: name of the operation.
             args: its operands.
             data: value of a constant, C++ text of a symbol, the function of a call.
-            uniform: of a symbol, whether it is the same in all lanes; any other node is so if its operands are.
+            uniform: whether a symbol is the same in all lanes; other nodes are if their operands are.
         """
         operands: Any = args
         if op in ("add", "mul"):  # commutative
@@ -54,22 +54,22 @@ class Graph:
         return self.node("by_precision", data=(float(single), float(double)), uniform=True)
 
     def symbol(self, text: str, uniform: bool = False) -> Number:
-        """Return a number that comes from outside.
+        """Return a number supplied from outside.
 
         Args:
-            text: the C++ expression that stands for it, and its name.
+            text: C++ expression that represents it, also its name.
             uniform: whether it is the same in all lanes.
         """
         return self.node("symbol", data=text, uniform=uniform)
 
     def flag(self, text: str) -> Number:
-        """Return a truth value that comes from outside, the same in all lanes."""
+        """Return a truth value supplied from outside, the same in all lanes."""
         return self.node("flag", data=text, uniform=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function that is not traced: its C++ is written by hand, as for algorithms with loops."""
+    """A function that is not traced: its C++ is written by hand, e.g. for algorithms with loops."""
 
     name: str
     inputs: tuple[str, ...]
@@ -77,7 +77,7 @@ class Function:
     outputs: tuple[str, ...]
     """Names that ``text`` declares."""
     text: Callable[[str], str]
-    """From ``"float32"`` or ``"float64"`` to C++ statements on lanes."""
+    """Function of ``"float32"`` or ``"float64"`` that returns C++ statements on lanes."""
     evaluate: Callable[..., tuple[Any, ...]]
     """The same in NumPy, on arrays that may be complex."""
 
@@ -101,14 +101,14 @@ class Number:
 
     @property
     def value(self) -> float | None:
-        """Its value if it is a constant, else None."""
+        """Value of a constant, otherwise None."""
         return self.data if self.op == "const" else None
 
     def same(self, other: Scalar) -> Number:
         """Return a traced number of this graph for a number.
 
         Raises:
-            TypeError: for what is no number.
+            TypeError: for anything but a number.
             ValueError: for a number of another trace.
         """
         if isinstance(other, Number):
@@ -252,7 +252,7 @@ def divide(a: Number, b: Number) -> Number:
 
 
 def select(condition: Number, yes: Number, no: Number) -> Number:
-    """Return ``yes`` where the condition holds and else ``no``, simplified."""
+    """Return ``yes`` where the condition holds and ``no`` elsewhere, simplified."""
     if condition.op not in BOOLEAN:
         raise TypeError(f"where needs a comparison as its condition, got {condition!r}")
     if yes is no:
@@ -276,7 +276,7 @@ def root(a: Number) -> Number:
 
 
 def sqrt(a: Number) -> Number:
-    """Return the square root. Its derivative is finite at zero: what divides by the root has a floor."""
+    """Return the square root. Its derivative is finite at zero, since divisions by the root have a floor."""
     return root(a)
 
 
@@ -286,9 +286,9 @@ def atan2(y: Number, x: Number) -> Number:
 
 
 def where(condition: Number, yes: Scalar, no: Scalar) -> Number:
-    """Return ``yes`` where the condition holds and else ``no``.
+    """Return ``yes`` where the condition holds and ``no`` elsewhere.
 
-    Both are computed. The gradient of the one that is not taken is zero even where it is not finite.
+    Both are computed. The gradient of the unselected one is zero even where it is not finite.
 
     Args:
         condition: a comparison with ``<`` or ``>``.
@@ -309,15 +309,15 @@ def minimum(a: Number, b: Scalar) -> Number:
 
 
 def clamp(a: Number, low: Scalar, high: Scalar) -> Number:
-    """Return the number, or the nearer of two bounds where it is beyond them."""
+    """Return the number, limited to two bounds."""
     return where(a > high, high, maximum(a, low))
 
 
 def stop_gradient(a: Number) -> Number:
-    """Return the number as one that does not change with anything.
+    """Return the number as one whose gradient is zero.
 
-    For what minimises or maximises C, such as the weights of closest points: its own change drops out of the gradient
-    of C, and need not be followed.
+    Used for quantities that minimise or maximise C, such as the weights of closest points: their own change drops out
+    of the gradient of C and need not be traced.
     """
     return a if not a.args else a.graph.node("stop", (a,))
 

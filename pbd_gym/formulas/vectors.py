@@ -73,12 +73,12 @@ class Matrix:
 
     @property
     def columns(self) -> tuple[Vec3, ...]:
-        """Its columns, if it has three rows."""
+        """Columns of the matrix, if it has three rows."""
         return tuple(Vec3(*column) for column in zip(*self.rows, strict=True))
 
     @property
     def entries(self) -> tuple[Number, ...]:
-        """All entries, row by row."""
+        """Entries of the matrix, row by row."""
         return tuple(entry for row in self.rows for entry in row)
 
     def __getitem__(self, at: tuple[int, int]) -> Number:

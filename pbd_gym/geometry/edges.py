@@ -1,4 +1,4 @@
-"""Edges of a triangle mesh: sides, hinges between triangles, and rows of indices sorted by whose they are."""
+"""Edges of a triangle mesh: sides, hinges between triangles, and rows of indices sorted by owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 
 def sides(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of a mesh, and which edge each side of a triangle is.
+    """Return the edges of a mesh, and the edge of each triangle side.
 
     An edge at the rim is the side of one triangle: ``np.bincount(which) == 1``.
 
@@ -16,7 +16,7 @@ def sides(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns:
         The edges, each once, lower vertex first, sorted, shape (e, 2), int32; and the edge of each side, shape (3 t,):
-        of each triangle that from its first vertex to the second, from there to the third, and back.
+        for each triangle from its first vertex to the second, to the third, and back.
     """
     ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
     edges, which = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
@@ -24,26 +24,26 @@ def sides(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_owner(rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sort rows by the member that each is about.
+    """Sort rows by the member that they belong to.
 
     Args:
-        rows: a member first, then what belongs to it, shape (m, 1 + k), int.
+        rows: a member, then the entries that belong to it, shape (m, 1 + k), int.
         count: number of members.
 
     Returns:
-        What belongs to each member, in order, shape (m, k), and where each begins in it, shape (count + 1,).
+        The entries of each member, in order, shape (m, k), and the offset of each member, shape (count + 1,).
     """
     rows = rows[np.lexsort(rows.T[::-1])]
     return rows[:, 1:], np.searchsorted(rows[:, 0], np.arange(count + 1))
 
 
 def both_ways(pairs: np.ndarray) -> np.ndarray:
-    """Return pairs and the same the other way round, shape (2 m, 2)."""
+    """Return pairs in both directions, shape (2 m, 2)."""
     return np.concatenate([pairs, pairs[:, ::-1]])
 
 
 def first_alike(rows: np.ndarray) -> tuple[int, int] | None:
-    """Return the first row that is there again, and where it is again, or None if all rows differ."""
+    """Return the first row that is repeated and the index of its repetition, or None if all rows differ."""
     _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     earlier = first[which.reshape(-1)]
     again = np.flatnonzero(earlier < np.arange(len(rows)))
@@ -51,15 +51,15 @@ def first_alike(rows: np.ndarray) -> tuple[int, int] | None:
 
 
 def hinges(triangles: ArrayLike) -> np.ndarray:
-    """Find the inner edges of a mesh, each with the two particles it does not share.
+    """Find the inner edges of a mesh, each with the two opposite particles.
 
     Args:
-        triangles: particles of each triangle, shape (t, 3), int; neighbours should turn alike, so that the sign of an
-            angle means the same everywhere.
+        triangles: particles of each triangle, shape (t, 3), int; neighbours should have the same orientation, so that
+        the sign of an angle means the same everywhere.
 
     Returns:
-        Shape (h, 4), int32: the shared edge as the first of its triangles goes along it, that triangle's third
-        particle, the other triangle's third particle. In the order of the first triangle, then of its sides.
+        Shape (h, 4), int32: the shared edge in the direction of its first triangle, that triangle's third particle, the
+        other triangle's third particle. Sorted by first triangle, then by its sides.
 
     Raises:
         ValueError: for a wrong shape, a triangle with a particle twice, an edge of more than two triangles, or the same

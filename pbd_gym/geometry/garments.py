@@ -12,16 +12,14 @@ def tshirt(width: float = 0.5, length: float = 0.7, spacing: float = 0.025, gap:
     """Make a T-shirt that lies flat: a front and a back sewn along shoulders, sleeves and sides.
 
     It lies in the plane z = 0 with the front towards +z and the neck at the origin, sleeves along x, hem at
-    y = -length. Open are the neck, both sleeves and the hem. Seams are ``free_edges``, so that front and back spread
-    without a spring to press them together. ``landmarks`` names the corners, left is -x: ``hem_left``,
+    y = -length. The neck, both sleeves and the hem are open. Seams are ``free_edges``, so that front and back spread
+    without a spring that presses them together. ``landmarks`` names the corners (left is -x): ``hem_left``,
     ``armpit_left``, ``sleeve_low_left``, ``sleeve_top_left``, ``neck_left``, the same with ``right``, and the middles
     ``collar_front`` and ``collar_back``.
 
     Args:
-        width: across the chest, seam to seam [m].
-        length: from the neck to the hem [m].
-        spacing: between neighbouring vertices, about [m].
-        gap: between front and back away from the seams [m].
+        width: width across the chest, seam to seam [m]. length: length from the neck to the hem [m]. spacing:
+        approximate distance between neighbouring vertices [m]. gap: gap between front and back away from the seams [m].
 
     Raises:
         ValueError: if a number is not positive and finite, the shirt is shorter than its sleeves reach down, or the
@@ -126,14 +124,14 @@ def fill_outline(outline: ArrayLike, spacing: float) -> tuple[np.ndarray, np.nda
 
 
 def _resample(line: np.ndarray, spacing: float) -> np.ndarray:
-    """Return points evenly along a line of points, both ends included."""
+    """Return evenly spaced points along a line of points, both ends included."""
     reach = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
     even = np.linspace(0.0, reach[-1], max(1, round(reach[-1] / spacing)) + 1)
     return np.stack([np.interp(even, reach, line[:, k]) for k in (0, 1)], axis=1)
 
 
 def _inside(points: np.ndarray, rim: np.ndarray) -> np.ndarray:
-    """Say which points a polygon holds: a ray to the right crosses it an odd number of times."""
+    """Return which points lie in a polygon: a ray to the right crosses it an odd number of times."""
     x, y = points[:, None, 0], points[:, None, 1]
     start, end = rim, np.roll(rim, -1, axis=0)
     spans = (start[:, 1] <= y) != (end[:, 1] <= y)
@@ -163,7 +161,7 @@ def _delaunay(points: np.ndarray) -> np.ndarray:
     around = points.mean(axis=0) + 100.0 * span * np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]])
     place = np.concatenate([points + disorder, around])
     triangles = np.zeros((2 * count + 8, 3), dtype=np.int64)
-    centre, square = np.zeros((len(triangles), 2)), np.full(len(triangles), -1.0)  # of no triangle: holds nothing
+    centre, square = np.zeros((len(triangles), 2)), np.full(len(triangles), -1.0)  # belongs to no triangle
 
     def put(slots: np.ndarray, corners: np.ndarray) -> None:
         triangles[slots] = corners

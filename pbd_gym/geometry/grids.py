@@ -9,7 +9,7 @@ import numpy as np
 from pbd_gym.runtime.checks import FARTHEST, INT32_MAX, number, whole
 
 LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
-"""Rotation of a sheet that hangs down, so that it lies front up: its rows go along +z, its columns along +x."""
+"""Rotation of a hanging sheet that lays it flat, front up: its rows go along +z, its columns along +x."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class Grid:
     bending_middles: np.ndarray
     """Particle between each of these pairs, shape (m,), int32."""
     areas: np.ndarray
-    """Area that each particle stands for [m^2], shape (rows * columns,): a third of each triangle around it, averaged
-    over the two ways of splitting a cell, so that the four corners weigh the same."""
+    """Area represented by each particle [m^2], shape (rows * columns,): a third of each triangle around it, averaged
+    over the two ways of splitting a cell, so that the four corners weigh the same.
+    """
     cell: tuple[float, float]
     """Width and height of a cell [m]."""
     structural_widths: np.ndarray
@@ -48,7 +49,7 @@ def grid(rows: int, columns: int, width: float, height: float) -> Grid:
     """Make a sheet of ``rows`` x ``columns`` particles, ``width`` by ``height`` metres.
 
     Raises:
-        TypeError: if rows or columns are not whole numbers, or a side is no number.
+        TypeError: if rows or columns are not whole numbers, or a side is not a number.
         ValueError: if there are fewer than 2 rows or columns, or the size is not positive and finite.
     """
     if whole("rows", rows, -INT32_MAX) < 2 or whole("columns", columns, -INT32_MAX) < 2:

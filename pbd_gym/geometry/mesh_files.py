@@ -1,9 +1,9 @@
-"""Meshes from files and to files.
+"""Reading and writing of mesh files.
 
 Triangles: OBJ, PLY, STL, OFF, glTF (.gltf, .glb). Tetrahedra: Gmsh (.msh), VTK (.vtk, .vtu), TetGen (.node with .ele
 beside it), Medit (.mesh), Abaqus and CalculiX (.inp). glTF is read, and OBJ, PLY, STL, OFF and glTF are written, by
-trimesh; Gmsh and VTK are read, and all of tetrahedra written, by meshio: the extra ``[mesh]`` brings both. Nothing in a
-file is run, and no other file is opened for it but the buffers that a .gltf names.
+trimesh; Gmsh and VTK are read, and all of tetrahedra written, by meshio: the extra ``[mesh]`` brings both. No code in a
+file is executed, and no other file is opened except the buffers that a .gltf names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pbd_gym.runtime.checks import number
 from pbd_gym.runtime.extras import load_optional
 
 SURFACES = (".obj", ".ply", ".stl", ".off", ".gltf", ".glb")
-"""Suffixes of files of triangles."""
+"""Suffixes of triangle files."""
 SOLIDS = {
     ".msh": "gmsh",
     ".vtk": "vtk",
@@ -44,7 +44,7 @@ SOLIDS = {
     ".mesh": "medit",
     ".inp": "abaqus",
 }
-"""Suffixes of files of tetrahedra, and the part of meshio that writes each."""
+"""Suffixes of tetrahedron files, and meshio's format name for each."""
 _POLYGONS: dict[str, Callable[[bytes], Polygons]] = {
     ".obj": read_obj,
     ".ply": read_ply,
@@ -53,27 +53,27 @@ _POLYGONS: dict[str, Callable[[bytes], Polygons]] = {
 }
 _CELLS = {3: "triangle", 4: "tetra"}
 _HUGE = 10.0
-"""Size beyond which a mesh is taken for one in millimetres [m]."""
+"""Size beyond which a mesh is assumed to be in millimetres [m]."""
 _PLURALS = {"hexahedron": "hexahedra", "wedge": "prisms", "pyramid": "pyramids", "polyhedron": "polyhedra"}
-"""Cells that fill space and are no tetrahedra."""
+"""Names of cells that fill space but are not tetrahedra."""
 
 
 def read_trimesh(path: str | Path, scale: float | None = None, weld: float = 1e-6, repair: bool = False) -> TriMesh:
-    """Read the triangles of a file; polygons are cut into triangles, and the parts of a scene put together.
+    """Read the triangles of a file; polygons are triangulated, and the parts of a scene merged.
 
-    Textures, normals, colours, groups and materials are passed over. Polygons need not be convex, but must not cross
+    Textures, normals, colours, groups and materials are ignored. Polygons need not be convex, but must not cross
     themselves.
 
     Args:
         path: .obj, .ply, .stl, .off, .gltf or .glb.
-        scale: metres per unit of the file, 1 if it is left out; then a mesh of more than 10 m, which was perhaps drawn
-            in millimetres, brings a warning.
-        weld: how near vertices are joined; see :func:`pbd_gym.geometry.trimeshes.trimesh`.
-        repair: whether flat, doubled and flipped triangles are seen to; ``repairs`` of the mesh counts them.
+        scale: metres per unit of the file, 1 by default; a mesh of more than 10 m, perhaps in millimetres, then causes
+        a warning. weld: distance within which vertices are joined; see :func:`pbd_gym.geometry.trimeshes.trimesh`.
+        repair: whether flat, duplicate and flipped triangles are repaired; ``repairs`` of the mesh counts them.
 
     Raises:
-        ValueError: for another suffix, a broken file, or a mesh refused by :func:`pbd_gym.geometry.trimeshes.trimesh`.
-            The message names the file and, of text, the line.
+        ValueError: for an unknown suffix, a broken file, or a mesh refused by
+        :func:`pbd_gym.geometry.trimeshes.trimesh`.
+            The message names the file and, for text files, the line.
         FileNotFoundError: if there is no such file.
         ImportError: for glTF without trimesh.
     """
@@ -81,7 +81,7 @@ def read_trimesh(path: str | Path, scale: float | None = None, weld: float = 1e-
     scale, hint = _metres(scale, file)
     library = None if file.suffix.lower() in _POLYGONS else _library("trimesh")
     lines: Sequence[int] = ()
-    # Malformed files make a reader fail in any way there is.
+    # Malformed files can make a reader fail in any way.
     try:
         if library is None:
             polygons = _POLYGONS[file.suffix.lower()](file.read_bytes())
@@ -99,19 +99,19 @@ def read_trimesh(path: str | Path, scale: float | None = None, weld: float = 1e-
 
 
 def read_tetmesh(path: str | Path, scale: float | None = None, weld: float = 1e-6, repair: bool = False) -> TetMesh:
-    """Read the tetrahedra of a file; triangles, lines and points beside them are left out.
+    """Read the tetrahedra of a file; triangles, lines and points are ignored.
 
-    Of cells with nodes between their corners the corners count, so that curved sides become straight.
+    Only the corners of higher-order cells are used, so that curved sides become straight.
 
     Args:
         path: .msh, .vtk, .vtu, .node, .ele, .mesh or .inp.
-        scale: metres per unit of the file, 1 if it is left out; then a mesh of more than 10 m, which was perhaps drawn
-            in millimetres, brings a warning.
-        weld: how near vertices are joined; see :func:`pbd_gym.geometry.tetmeshes.tetmesh`.
-        repair: whether flat, doubled and flipped tetrahedra are seen to; ``repairs`` of the mesh counts them.
+        scale: metres per unit of the file, 1 by default; a mesh of more than 10 m, perhaps in millimetres, then causes
+        a warning. weld: distance within which vertices are joined; see :func:`pbd_gym.geometry.tetmeshes.tetmesh`.
+        repair: whether flat, duplicate and flipped tetrahedra are repaired; ``repairs`` of the mesh counts them.
 
     Raises:
-        ValueError: for another suffix, a broken file, one that holds a surface or cells of other kinds that fill space,
+        ValueError: for an unknown suffix, a broken file, one that holds a surface or cells of other kinds that fill
+        space,
             or a mesh refused by :func:`pbd_gym.geometry.tetmeshes.tetmesh`. The message names the file.
         FileNotFoundError: if there is no such file.
         ImportError: for Gmsh and VTK without meshio.
@@ -139,7 +139,7 @@ def read_tetmesh(path: str | Path, scale: float | None = None, weld: float = 1e-
 
 
 def write_mesh(path: str | Path, positions: ArrayLike, cells: ArrayLike) -> None:
-    """Write the triangles or tetrahedra of a state; particles that none of them uses are left out.
+    """Write the triangles or tetrahedra of a state; unused particles are omitted.
 
     Binary formats of triangles hold single precision, OBJ eight decimals, the formats of tetrahedra every bit.
 
@@ -192,14 +192,14 @@ def _existing(path: str | Path, suffixes: tuple[str, ...], advice: str = "") -> 
 
 
 def _metres(scale: float | None, file: Path) -> tuple[float, bool]:
-    """Return the metres of a unit, and whether to look at the size; glTF is in metres by its standard."""
+    """Return the metres per unit, and whether to check the size; glTF is in metres by its standard."""
     if scale is None:
         return 1.0, file.suffix.lower() not in (".gltf", ".glb")
     return number("scale", scale, positive=True), False
 
 
 def _hint(file: Path, positions: np.ndarray, wanted: bool) -> None:
-    """Warn of a mesh that is larger than anything this package is for."""
+    """Warn of a mesh that is larger than this package is meant for."""
     size = np.ptp(positions, axis=0)
     if wanted and size.max() > _HUGE:
         extents = " x ".join(f"{length:.4g}" for length in size)
@@ -230,7 +230,7 @@ def _by_meshio(file: Path) -> Cells:
 
 
 def _check_kinds(file: Path, cells: Cells) -> None:
-    """Raise a ValueError for a file that holds no tetrahedra, or not only them where space is filled."""
+    """Raise a ValueError for a file without tetrahedra, or with other cells that fill space."""
     count = len(cells.tets)
     for kind, plural in _PLURALS.items():
         if cells.others.get(kind):
@@ -250,7 +250,7 @@ def _check_kinds(file: Path, cells: Cells) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says, and where it comes from if that is nothing."""
+    """Return an error's message, and its type if the message is empty."""
     said = str(error).strip()
     if isinstance(error, ValueError) and said:
         return said
@@ -267,7 +267,7 @@ def _library(name: str) -> Any:
 
 
 def _made(make: Any, file: Path, lines: Sequence[int], *arguments: Any) -> Any:
-    """Make a mesh; an error names the file, and the lines of the cells that it is about."""
+    """Make a mesh; errors name the file and the lines of the cells concerned."""
     try:
         return make(*arguments)
     except CellError as error:

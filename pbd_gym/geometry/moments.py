@@ -14,11 +14,11 @@ class Moments:
     """Integrals of 1, x and x x^T over a body of density one, in the axes of its mesh."""
 
     volume: float
-    """[m^3]."""
+    """Volume [m^3]."""
     center: np.ndarray
     """Centre of mass [m], shape (3,)."""
     second: np.ndarray
-    """Of x x^T about the centre of mass [m^5], shape (3, 3)."""
+    """Integral of x x^T about the centre of mass [m^5], shape (3, 3)."""
 
     @property
     def inertia(self) -> np.ndarray:
@@ -28,9 +28,9 @@ class Moments:
 
 
 def solid_moments(mesh: TriMesh) -> Moments:
-    """Return the moments of what a closed mesh encloses.
+    """Return the moments of the solid that a closed mesh encloses.
 
-    The tetrahedra between a point and the triangles add up to the solid, with signs: Eberly 2002, Polyhedral mass
+    The signed tetrahedra between a point and the triangles add up to the solid: Eberly 2002, Polyhedral mass
     properties (revisited).
 
     Args:
@@ -54,10 +54,11 @@ def shell_moments(mesh: TriMesh, thickness: float) -> Moments:
 
 
 def narrowest_width(positions: np.ndarray, triangles: np.ndarray) -> float:
-    """Return the width of the narrowest connected piece of a surface [m]: of a flat rectangle its shorter side.
+    """Return the width of the narrowest connected piece of a surface [m]; for a flat rectangle its shorter side.
 
-    It is the smaller of two widths. One is the middle side of the box with the same second moments; the least is how
-    far a shirt opens or cloth is crumpled. The other is the area over the longest side, which is less for a short ring.
+    It is the smaller of two widths. One is the middle side of the box with the same second moments; the smallest side
+    measures how far a shirt opens or cloth is crumpled. The other is the area over the longest side, which is smaller
+    for a short ring.
 
     Args:
         positions: [m], shape (n, 3).
@@ -79,7 +80,7 @@ def narrowest_width(positions: np.ndarray, triangles: np.ndarray) -> float:
 
 
 def _moments(corners: np.ndarray, volumes: np.ndarray, middle: np.ndarray, order: int) -> Moments:
-    """Sum the moments of simplices, of which those of order 3 have a corner more, in the origin.
+    """Sum the moments of simplices; those of order 3 have the origin as an additional corner.
 
     Over a simplex of volume V with n + 1 corners p, ``int x = V sum p / (n + 1)`` and ``int x x^T = V (sum p p^T + s
     s^T) / ((n + 1) (n + 2))`` with s the sum of its corners.
@@ -87,7 +88,7 @@ def _moments(corners: np.ndarray, volumes: np.ndarray, middle: np.ndarray, order
     Args:
         corners: shape (t, 3, 3).
         volumes: shape (t,).
-        middle: where the origin of the corners is.
+        middle: position of the corners' origin.
         order: n.
     """
     sums = corners.sum(axis=1)

@@ -8,17 +8,17 @@ from numpy.typing import ArrayLike
 from pbd_gym.runtime.checks import finite
 
 _RING = {2: np.array([(-1,), (0,), (1,)]), 3: np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)])}
-"""By dimension: columns of cells in and around the one of a point. A column is 3 cells along the last axis, which lie
-side by side in memory."""
+"""Number of columns of cells in and around a point's own, by dimension. A column is 3 cells along the last axis, which
+are adjacent in memory.
+"""
 
 
 class NeighbourGrid:
-    """Finds which points are within a radius of each other, in time proportional to how many there are.
+    """Finds which points are within a radius of each other, in time proportional to the number of points.
 
     A point can only have neighbours in its own cell and the 26 (in the plane, 8) around it. The points are sorted by
-    the number of their cell, so that the points of a cell are a slice. Cells that hold no point take no memory:
-    Teschner et al. 2003, Optimized spatial hashing for collision detection of deformable objects, with sorted cell
-    numbers for hashes.
+    cell number, so that the points of a cell form a slice. Empty cells take no memory: Teschner et al. 2003, Optimized
+    spatial hashing for collision detection of deformable objects, with sorted cell numbers for hashes.
 
     Args:
         points: [m], shape (n, d), d is 2 or 3.
@@ -52,7 +52,7 @@ class NeighbourGrid:
         self._sorted = numbers[self._order]
 
     def candidates(self, point: ArrayLike) -> np.ndarray:
-        """Return the points in the cells around a place [m], shape (d,): all that have to be looked at.
+        """Return the points in the cells around a place [m], shape (d,): all that need checking.
 
         Returns:
             Indices, shape (k,), int64, in ascending order.
@@ -64,7 +64,7 @@ class NeighbourGrid:
         return np.sort(np.concatenate([self._order[a:b] for a, b in zip(first[0], last[0], strict=True)]))
 
     def near(self, point: ArrayLike) -> np.ndarray:
-        """Return the points within the radius of a place [m], shape (d,); a point of the grid is near itself.
+        """Return the points within the radius of a place [m], shape (d,); a point of the grid is its own neighbour.
 
         Returns:
             Indices, shape (k,), int64, in ascending order.
@@ -73,7 +73,7 @@ class NeighbourGrid:
         return found[((self.points[found] - np.asarray(point)) ** 2).sum(axis=1) <= self.radius**2]
 
     def pairs(self) -> np.ndarray:
-        """Return every two points that are within the radius of each other.
+        """Return every pair of points within the radius of each other.
 
         Returns:
             Shape (m, 2), int64, the smaller index first, sorted.
@@ -83,7 +83,7 @@ class NeighbourGrid:
             return np.zeros((0, 2), dtype=np.int64)
         ordered = self.points[self._order]
         first, last = (ends[:, len(self._ring) // 2 :] for ends in self._slices(self._cells(ordered)))
-        # Of its own column only what comes after a point, and only columns after its own: every two points meet once.
+        # In its own column only later points, and only later columns: every two points meet once.
         first[:, 0] = np.arange(1, count + 1)
         lengths = (last - first).ravel()
         # Every candidate of every point in one array: the positions in each slice, one slice after the other.

@@ -1,4 +1,4 @@
-"""Patches of a surface, the disc that each vertex stands for in contacts, and panels that lie back to back at rest."""
+"""Patches of a surface, the disc that represents each vertex in contacts, and panels that lie back to back at rest."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.runtime.devices import free_host_memory
 
 COVER = 1.05
-"""Radius of a disc, over that of the largest circle through the corners of a triangle around it."""
+"""Radius of a disc, relative to that of the largest circumscribed circle of the triangles around it."""
 NEAR_DISCS = 1.95
-"""Vertices that are closer than this many discs along the surface, or than two thicknesses, do not collide."""
+"""Distance along the surface, in discs, below which two vertices do not collide; neither do those closer than two
+thicknesses.
+"""
 AT_ONCE = 2**14
-"""Vertices whose lines are looked at together: more take more memory."""
+"""Number of vertices whose lines are processed together: more take more memory."""
 TABLE = 2**22
-"""Pairs of vertices that are looked at together, likewise."""
+"""Number of pairs of vertices processed together: more take more memory."""
 KIN_MEMORY = 64
-"""What two vertices that are close along the surface take while a scene is made, at least [B]. Measured: 70."""
+"""Least memory taken by two vertices that are close along the surface, while a scene is built [B]. Measured: 70."""
 OPPOSITE = -0.5
 """Cosine of the angle between two normals below which they face away from each other."""
 
@@ -29,7 +31,7 @@ class Patches:
     """A disc for each vertex of a triangle mesh."""
 
     vertices: np.ndarray
-    """Shape (k,), sorted."""
+    """Vertices of the mesh, shape (k,), sorted."""
     extent: np.ndarray
     """Radii of the discs [m], shape (k,): together they cover the mesh."""
     chords: np.ndarray
@@ -38,18 +40,18 @@ class Patches:
     rim: np.ndarray
     """Whether a vertex is at the rim of the mesh, shape (k,), bool."""
     triangles: np.ndarray
-    """As positions in ``vertices``, shape (t, 3)."""
+    """Triangles as positions in ``vertices``, shape (t, 3)."""
     edges: np.ndarray
-    """Shape (e, 2), likewise."""
+    """Edges as positions in ``vertices``, shape (e, 2)."""
     kin: np.ndarray
     """Pairs of vertices that are close along the surface, shape (m, 2), as positions in ``vertices``."""
 
     def narrowest_gap(self, positions: np.ndarray, thickness: float) -> float:
-        """Return how near two patches that face each other are, along the normal of the first [m].
+        """Return the distance of the two nearest patches that face each other, along the normal of the first [m].
 
         Args:
-            positions: of all vertices [m], shape (n, 3).
-            thickness: what is farther apart than this counts as infinitely far [m].
+            positions: positions of all vertices [m], shape (n, 3).
+            thickness: distance beyond which patches count as infinitely far apart [m].
         """
         x, count = positions[self.vertices], len(self.vertices)
         reach = float(np.hypot(self.extent.max(), thickness))
@@ -71,9 +73,9 @@ def patches(positions: np.ndarray, triangles: np.ndarray, thickness: float) -> P
     """Return the patches of a mesh.
 
     Args:
-        positions: at rest [m], shape (n, 3).
+        positions: rest positions [m], shape (n, 3).
         triangles: shape (t, 3), int.
-        thickness: of the surface [m].
+        thickness: thickness of the surface [m].
 
     Raises:
         MemoryError: if it has so many vertices within its thickness that their pairs would not fit.
@@ -97,7 +99,7 @@ def patches(positions: np.ndarray, triangles: np.ndarray, thickness: float) -> P
 
 
 def _check_kin(range_: np.ndarray, corners: np.ndarray, area: np.ndarray, thickness: float) -> None:
-    """Refuse a mesh for whose pairs of near vertices there is no memory, before minutes go by and the process ends."""
+    """Refuse a mesh whose pairs of near vertices would not fit into memory, before minutes pass in vain."""
     own = np.bincount(corners.ravel(), weights=np.repeat(area / 3.0, 3))
     pairs = 0.5 * float(np.minimum(np.pi * range_**2 / np.maximum(own, 1e-300), len(range_)).sum())
     free = free_host_memory()
@@ -110,7 +112,7 @@ def _check_kin(range_: np.ndarray, corners: np.ndarray, area: np.ndarray, thickn
 
 
 def _chords(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the four ends of two lines for each vertex, out of itself and those beside it, shape (k, 4)."""
+    """Return the four ends of two lines for each vertex, chosen among itself and its neighbours, shape (k, 4)."""
     beside, starts = by_owner(both_ways(edges), len(x))
     degrees = np.diff(starts)
     found = np.zeros((len(x), 4), dtype=np.int64)
@@ -128,13 +130,13 @@ def _chords(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _near(x: np.ndarray, edges: np.ndarray, range_: np.ndarray) -> np.ndarray:
-    """Return the pairs that are within a range of one of the two by way of vertices that are, shape (m, 2)."""
+    """Return the pairs that are within range of one of the two along a path of such vertices, shape (m, 2)."""
     count = len(x)
     beside, starts = by_owner(both_ways(edges), count)
     pairs = [np.zeros(0, dtype=np.int64)]
     rows = max(1, TABLE // max(count, 1))
-    # Pairs of some vertices with all others: which have been looked at, and one place in a list for each that is new.
-    # Both are tidied up entry by entry: most vertices have few others near them.
+    # Pairs of some vertices with all others: a mask of visited ones, and a list index for each new one. Both are
+    # cleaned up entry by entry, since most vertices have few others near them.
     known, place = np.zeros(rows * count, dtype=bool), np.zeros(rows * count, dtype=np.int32)
     for first in range(0, count, rows):
         own = np.arange(first, min(first + rows, count))
@@ -161,7 +163,7 @@ def _near(x: np.ndarray, edges: np.ndarray, range_: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Panels:
-    """Which vertices of a surface lie back to back."""
+    """Vertices of a surface that lie back to back."""
 
     pairs: np.ndarray
     """Pairs of vertices, the lower number first, shape (m, 2), int."""
@@ -169,17 +171,16 @@ class Panels:
     """A vertex and the triangle behind it, whose corners turn counter-clockwise as seen from the vertex, shape (s, 4),
     int."""
     gaps: np.ndarray
-    """How far each vertex of ``sides`` is from its triangle [m], shape (s,)."""
+    """Distance of each vertex of ``sides`` from its triangle [m], shape (s,)."""
 
 
 def panels(positions: np.ndarray, triangles: np.ndarray, reach: np.ndarray) -> Panels:
-    """Find what lies back to back.
+    """Find panels that lie back to back.
 
     Args:
-        positions: at rest [m], shape (n, 3).
-        triangles: shape (t, 3), int; all of the surface are counter-clockwise as seen from outside.
-        reach: distance within which two vertices are taken for neighbours on two panels [m], shape (n,); of two, the
-            mean counts.
+        positions: rest positions [m], shape (n, 3).
+        triangles: shape (t, 3), int; counter-clockwise seen from outside. reach: distance within which two vertices
+        count as neighbours on two panels [m], shape (n,); for a pair the mean is used.
     """
     corners = positions[triangles]
     areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -212,12 +213,11 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _inside(corners: np.ndarray, offset: np.ndarray, areas: np.ndarray) -> np.ndarray:
-    """Return whether the foot of a point in the plane of each triangle is in it, shape (k,), bool.
+    """Return whether the foot of a point in the plane of each triangle is inside it, shape (k,), bool.
 
     Args:
-        corners: of the triangles [m], shape (k, 3, 3).
-        offset: from the first corner of each to the point [m], shape (k, 3).
-        areas: twice their areas along their normals [m^2], shape (k, 3).
+        corners: corners of the triangles [m], shape (k, 3, 3). offset: vector from the first corner of each to the
+        point [m], shape (k, 3). areas: twice their areas along their normals [m^2], shape (k, 3).
     """
     square = np.maximum((areas * areas).sum(axis=1), 1e-300)
     u, v = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]

@@ -1,4 +1,4 @@
-"""Paths over a mesh: the shortest between vertices, straight ones along edges, and lines that leave the surface."""
+"""Paths over a mesh: shortest paths between vertices, straight paths along edges, and lines that leave the surface."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.trimeshes import groups
 
 DETOUR = 1.3
-"""A way along edges and across pairs of triangles is at most so much longer than the straight one, where there is cloth
-between; round a hole that a segment spans it is longer."""
+"""Largest ratio of a path along edges and across pairs of triangles to the straight line, where there is cloth between;
+around a hole that a segment spans it is longer.
+"""
 
 
 def unfolded_links(positions: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return short cuts across two triangles: the straight line between their outer vertices, once they lie flat.
+    """Return short cuts across two triangles: the straight line between their outer vertices when laid flat.
 
     Args:
-        positions: of the vertices [m], shape (n, 3).
+        positions: positions of the vertices [m], shape (n, 3).
         found: vertices of the shared edge and the two outer ones of each pair of triangles, shape (h, 4), int.
 
     Returns:
@@ -38,15 +39,15 @@ def unfolded_links(positions: np.ndarray, found: np.ndarray) -> tuple[np.ndarray
 
 
 def all_ways(positions: np.ndarray, edges: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the length of the shortest path along edges from each vertex to each other.
+    """Return the length of the shortest path along edges between every two vertices.
 
-    Rows are relaxed in turn, to and fro along each axis, until none changes: a path that goes one way in space is found
-    in one pass (fast sweeping, Zhao 2005, doi:10.1090/S0025-5718-04-01678-3, on a graph).
+    Rows are relaxed in turn, forwards and backwards along each axis, until none changes: a path that goes one way in
+    space is found in one pass (fast sweeping, Zhao 2005, doi:10.1090/S0025-5718-04-01678-3, on a graph).
 
     Args:
-        positions: of the vertices [m], shape (n, 3); they order the passes.
+        positions: positions of the vertices [m], shape (n, 3); they order the passes.
         edges: pairs of vertices, shape (m, 2), int.
-        lengths: of the edges [m], shape (m,), not negative.
+        lengths: lengths of the edges [m], shape (m,), not negative.
 
     Returns:
         Lengths [m], shape (n, n), float64; infinite where there is no path.
@@ -78,20 +79,20 @@ def all_ways(positions: np.ndarray, edges: np.ndarray, lengths: np.ndarray) -> n
 def edge_paths(positions: np.ndarray, edges: np.ndarray, angle: float = np.pi / 4) -> list[np.ndarray]:
     """Divide edges into paths, each edge belonging to exactly one.
 
-    At each vertex the two edges that continue one another best are joined, then the next two, as long as the path turns
+    At each vertex the two edges that continue each other best are joined, then the next two, as long as the path turns
     by no more than ``angle``. A rectangular weave falls into its threads, a chain stays whole, and a regular mesh of
-    triangles falls into straight paths in three directions. No path comes to a vertex twice: a ring is cut once.
+    triangles falls into straight paths in three directions. No path visits a vertex twice: a ring is cut once.
 
     Args:
-        positions: of the vertices at rest [m], shape (n, 3).
+        positions: rest positions of the vertices [m], shape (n, 3).
         edges: pairs of vertices, shape (m, 2), int, each pair once.
-        angle: by how much a path may turn at a vertex at most [rad].
+        angle: largest turn of a path at a vertex [rad].
 
     Returns:
-        The vertices of each path in order, arrays of shape (k,), int32, k at least 2; by their first edge.
+        The vertices of each path in order, arrays of shape (k,), int32, k at least 2; sorted by first edge.
 
     Raises:
-        ValueError: for an edge without length, or one that is there twice.
+        ValueError: for an edge without length, or a duplicate edge.
     """
     edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     along = positions[edges[:, 1]] - positions[edges[:, 0]]
@@ -111,7 +112,7 @@ def edge_paths(positions: np.ndarray, edges: np.ndarray, angle: float = np.pi / 
 
 
 def _continuations(edges: np.ndarray, directions: np.ndarray, count: int, least: float) -> np.ndarray:
-    """Return which edge goes on from either end of each edge, -1 for none, shape (m, 2)."""
+    """Return the edge that continues each edge at either end, -1 for none, shape (m, 2)."""
     following = np.full((len(edges), 2), -1, dtype=np.int64)
     ends = np.concatenate([edges[:, 0], edges[:, 1]])
     order = np.argsort(ends, kind="stable")
@@ -133,7 +134,7 @@ def _continuations(edges: np.ndarray, directions: np.ndarray, count: int, least:
 
 
 def _walk(edge: int, edges: np.ndarray, following: np.ndarray, done: np.ndarray) -> list[int]:
-    """Return the vertices of the whole path through an edge, whose edges are marked; a ring ends where it began."""
+    """Return the vertices of the whole path through an edge, and mark its edges; a ring ends where it began."""
     done[edge] = True
     path = [int(edges[edge, 0]), int(edges[edge, 1])]
     for _ in range(2):  # onwards, then onwards the other way round
@@ -150,7 +151,7 @@ def _walk(edge: int, edges: np.ndarray, following: np.ndarray, done: np.ndarray)
 
 
 def _simple_paths(path: list[int]) -> list[np.ndarray]:
-    """Cut a path wherever it would come to one of its vertices again."""
+    """Cut a path wherever it would revisit one of its vertices."""
     found, start, seen = [], 0, {path[0]}
     for place in range(1, len(path)):
         if path[place] in seen:
@@ -168,8 +169,8 @@ def check_surface_lines(lines: Sequence[np.ndarray], positions: np.ndarray, tria
 
     Args:
         lines: particles of each line in order, arrays of shape (k,), int.
-        positions: of all particles at rest [m], shape (n, 3).
-        triangles: of all surfaces, shape (t, 3), int.
+        positions: rest positions of all particles [m], shape (n, 3). triangles: triangles of all surfaces, shape (t,
+        3), int.
 
     Raises:
         ValueError: for a segment that leaves the surface that both of its particles are on.
@@ -199,11 +200,11 @@ def check_surface_lines(lines: Sequence[np.ndarray], positions: np.ndarray, tria
 
 
 def _neighbours(triangles: np.ndarray, ends: np.ndarray) -> dict[int, set[int]]:
-    """Return the vertices that each is joined to, by an edge or across one.
+    """Return the vertices joined to each vertex, by an edge or across one.
 
     Args:
         triangles: shape (t, 3), int.
-        ends: of their sides, from each vertex to the next, lower vertex first, shape (3 t, 2), int.
+        ends: ends of their sides, from each vertex to the next, lower vertex first, shape (3 t, 2), int.
     """
     found: dict[int, set[int]] = {}
     across: dict[tuple[int, int], list[int]] = {}
@@ -219,7 +220,7 @@ def _neighbours(triangles: np.ndarray, ends: np.ndarray) -> dict[int, set[int]]:
 
 
 def _reaches(neighbours: dict[int, set[int]], positions: np.ndarray, start: int, end: int, most: float) -> bool:
-    """Return whether some way from one vertex to another is no longer than ``most`` [m]."""
+    """Return whether some path from one vertex to another is no longer than ``most`` [m]."""
     queue, done = [(0.0, start)], set()
     while queue:
         way, vertex = heapq.heappop(queue)

@@ -1,4 +1,4 @@
-"""Regions of a body that overlap: clusters for shape matching, each a particle with those around it.
+"""Overlapping regions of a body: clusters for shape matching, each a particle with those around it.
 
 The wider the regions, the stiffer the body bends, and the faster a push travels through it.
 Rivers, James 2007, FastLSM: fast lattice shape matching for robust real-time deformation, doi:10.1145/1276377.1276480.

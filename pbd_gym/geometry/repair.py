@@ -1,4 +1,4 @@
-"""Triangles and tetrahedra without what programs leave behind: flat and doubled ones, and such as turn wrongly."""
+"""Repair of meshes: removal of flat and duplicate triangles and tetrahedra, and correction of wrong orientations."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.solid_angles import winding_number
 
 FLAT = 1e-9
-"""Area of a triangle beside its longest side squared, and volume of a tetrahedron beside the cube, taken for none."""
+"""Ratios that count as degenerate: triangle area to longest side squared, and tetrahedron volume to its cube."""
 
 
 class CellError(ValueError):
-    """A mesh refused for some of its cells, which a reader may look up in its file."""
+    """Error for a mesh with bad cells, whose lines a reader may look up in its file."""
 
     def __init__(self, message: str, *cells: int) -> None:
-        """Keep the numbers of the cells that the message is about."""
+        """Store the numbers of the cells that the message is about."""
         super().__init__(message)
         self.cells = cells
 
 
 def flat_triangles(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Say of each triangle (t, 3) whether it has no area, beyond what rounding makes of three points on a line."""
+    """Return whether each triangle (t, 3) is degenerate, up to the rounding of three collinear points."""
     a, b, c = points[faces].swapaxes(0, 1)
     longest = np.stack([((b - a) ** 2).sum(axis=1), ((c - b) ** 2).sum(axis=1), ((a - c) ** 2).sum(axis=1)]).max(axis=0)
     return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1) <= FLAT * longest
 
 
 def flat_tetrahedra(volumes: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Say of each tetrahedron whether it has no volume; volumes (m,), corners (m, 4, 3)."""
+    """Return whether each tetrahedron is degenerate; volumes (m,), corners (m, 4, 3)."""
     return np.abs(volumes) <= FLAT * np.ptp(corners, axis=1).max(axis=1) ** 3
 
 
 def repaired_triangles(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
-    """Return faces without flat and doubled ones, neighbours turning alike and closed parts outwards.
+    """Return faces without flat and duplicate ones, with consistent orientation and closed parts facing outwards.
 
     A flat triangle whose middle corner lies on the side of a neighbour leaves no crack: that neighbour is cut there.
-    Of a part whose triangles turn both ways the fewer are turned; a closed part that lies in no other encloses a
-    positive volume in the end.
+    In a part with both orientations the minority is flipped; a closed part that lies in no other ends up with a
+    positive volume.
 
     Args:
-        points: [m], shape (v, 3), joined already.
+        points: welded points [m], shape (v, 3).
         faces: shape (t, 3), int64.
 
     Returns:
-        Faces, shape (u, 3), int64; the number of the given one that each is a part of, shape (u,); and how many were
-        ``degenerate`` and ``doubled``, which are gone, and ``flipped``, which are turned.
+        Faces, shape (u, 3), int64; the number of the given face that each is a part of, shape (u,); and the numbers of
+        removed ``degenerate`` and ``doubled`` faces, and of ``flipped`` ones.
 
     Raises:
-        CellError: for a part that has one side only, such as a Moebius strip.
+        CellError: for a one-sided part, such as a Moebius strip.
     """
     numbers = np.arange(len(faces))
     degenerate = doubled = 0
@@ -75,9 +75,9 @@ def repaired_triangles(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarra
 def _without_caps(
     points: np.ndarray, faces: np.ndarray, numbers: np.ndarray, flat: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Leave flat triangles out, and cut what lies at the longest side of one where its third corner is.
+    """Remove flat triangles, and cut the neighbour at the longest side of each at its third corner.
 
-    One that has only flat ones there waits for a later call, unless all of them wait.
+    A triangle with only flat neighbours there waits for a later call, unless all of them wait.
     """
     middle: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for row in np.flatnonzero(flat).tolist():
@@ -112,7 +112,7 @@ def _side(a: int, b: int) -> tuple[int, int]:
 
 
 def _turned(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Say which faces to turn, shape (t,)."""
+    """Return which faces to flip, shape (t,)."""
     which = sides(faces)[1]
     uses = np.bincount(which)
     order = np.argsort(which, kind="stable")
@@ -142,7 +142,7 @@ def _turned(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
                     line.append(other)
                 elif turn[other] != wanted:
                     raise CellError(
-                        f"the surface has one side only, as a Moebius strip has: triangles {face} and {other} cannot "
+                        f"the surface has only one side, like a Moebius strip: triangles {face} and {other} cannot "
                         "turn alike",
                         face,
                         other,
@@ -166,15 +166,15 @@ def _turned(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _volume(corners: np.ndarray) -> float:
-    """Return what triangles (t, 3, 3) enclose."""
+    """Return the volume that triangles (t, 3, 3) enclose."""
     a, b, c = (corners - corners.mean(axis=(0, 1))).swapaxes(0, 1)
     return float((np.cross(a, b) * c).sum() / 6.0)
 
 
 def repaired_tetrahedra(points: np.ndarray, tets: np.ndarray, volumes: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
-    """Return which tetrahedra stay, shape (m,), and how many were ``degenerate``, ``doubled`` and ``flipped``.
+    """Return which tetrahedra to keep, shape (m,), and how many were ``degenerate``, ``doubled`` and ``flipped``.
 
-    Those that turn the other way than most are turned by whoever makes the mesh.
+    The minority orientation is corrected later, when the mesh is made.
     """
     flat = flat_tetrahedra(volumes, points[tets])
     stays = np.zeros(len(tets), dtype=bool)

@@ -1,4 +1,4 @@
-"""Samples of solids and shells: balls beneath a surface that touch it from within, and points further inside."""
+"""Samples of solids and shells: balls beneath a surface that touch it from within, and interior points."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from pbd_gym.geometry.surfaces import nearest_triangles
 from pbd_gym.geometry.trimeshes import TriMesh
 
 APART = 0.6
-"""How near two samples may be, in spacings."""
+"""Smallest distance between two samples, in spacings."""
 SHARP = 0.12
-"""Share of the largest eigenvalue from which another direction counts: an edge is sharp from about 35 degrees."""
+"""Share of the largest eigenvalue above which another direction counts: an edge is sharp from about 35 degrees."""
 INNER_COUNT = 64
-"""About as many points are taken inside a solid, which its moments need and contacts do not."""
+"""Approximate number of interior points of a solid, which its moments need and contacts do not."""
 LEAST_DEPTH = 0.9
-"""Of a sample beneath the surface, in radii: where it cannot be as deep the body is too thin."""
+"""Least depth of a sample beneath the surface, in radii; a body that does not allow it is too thin."""
 
 
 def surface_samples(mesh: TriMesh, spacing: float, depth: float) -> np.ndarray:
     """Return points on the surface that lies ``depth`` beneath a mesh [m], shape (k, 3).
 
-    Corners come first, then sharp edges, then what is smooth, and no two are nearer than :data:`APART` spacings: a ball
-    of radius ``depth`` round a corner touches all of its faces.
+    Corners come first, then sharp edges, then smooth parts, and no two are nearer than :data:`APART` spacings: a ball
+    of radius ``depth`` at a corner touches all of its faces.
 
     Args:
-        mesh: closed, or any where the depth is 0.
-        spacing: distance of neighbouring samples [m], about.
-        depth: [m].
+        mesh: closed mesh; any mesh if the depth is 0. spacing: approximate distance of neighbouring samples [m]. depth:
+        depth below the surface [m].
     """
     shift, rank = _shifts(mesh, depth)
     positions = mesh.positions + shift
@@ -66,9 +65,7 @@ def inner_samples(mesh: TriMesh, depth: float, volume: float) -> np.ndarray:
     """Return a cubic lattice of points inside a closed mesh [m], shape (k, 3), perhaps none.
 
     Args:
-        mesh: closed.
-        depth: how far from the surface they are at least [m].
-        volume: of the solid [m^3].
+        mesh: closed mesh. depth: smallest distance from the surface [m]. volume: volume of the solid [m^3].
     """
     apart = (volume / INNER_COUNT) ** (1.0 / 3.0)
     lower, upper = mesh.positions.min(axis=0), mesh.positions.max(axis=0)
@@ -82,7 +79,7 @@ def inner_samples(mesh: TriMesh, depth: float, volume: float) -> np.ndarray:
 
 
 def depths(mesh: TriMesh, points: np.ndarray) -> np.ndarray:
-    """Return how deep points are inside a closed mesh [m], negative outside, shape (n,)."""
+    """Return the depth of points inside a closed mesh [m], negative outside, shape (n,)."""
     corners = mesh.positions[mesh.triangles]
     gaps = np.linalg.norm(points - nearest_triangles(points, corners)[0], axis=1)
     return np.where(winding_number(points, corners) > 0.5, gaps, -gaps)
@@ -96,9 +93,10 @@ def _normals(mesh: TriMesh) -> np.ndarray:
 
 
 def _shifts(mesh: TriMesh, depth: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return how each vertex moves so that the planes of its triangles sink by a depth, and in how many directions.
+    """Return the displacement of each vertex that lowers the planes of its triangles by a depth, and its number of
+    directions.
 
-    The least shift d with ``n . d = -depth`` for the normals n around a vertex, as well as it can be.
+    The smallest shift d with ``n . d = -depth`` for the normals n around a vertex, in the least-squares sense.
     """
     normals, count = _normals(mesh), len(mesh.positions)
     squares, sums = np.zeros((count, 3, 3)), np.zeros((count, 3))
@@ -120,7 +118,7 @@ def _pieces(length: np.ndarray, spacing: float) -> np.ndarray:
 
 
 def _thinned(points: np.ndarray, apart: float) -> np.ndarray:
-    """Return the points that are no nearer than a distance to one before them."""
+    """Return the points that are no nearer than a distance to an earlier one."""
     kept = np.zeros((0, 3))
     for point in points:
         if not len(kept) or ((kept - point) ** 2).sum(axis=1).min() > apart * apart:

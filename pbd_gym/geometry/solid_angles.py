@@ -1,4 +1,4 @@
-"""Solid angles of surfaces: how often one goes round a point, and so what is inside."""
+"""Solid angles of surfaces: winding numbers, and so which points are inside."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Return how often a surface goes round each point: the solid angles of its triangles over 4 pi.
+    """Return the winding number of a surface around each point: the solid angles of its triangles over 4 pi.
 
     Van Oosterom and Strackee 1983, The solid angle of a plane triangle, doi:10.1109/TBME.1983.325207.
 
     Args:
         points: shape (n, 3).
-        corners: of the triangles, shape (t, 3, 3).
+        corners: corners of the triangles, shape (t, 3, 3).
     """
     result = np.empty(len(points))
     chunk = max(1, 200_000 // len(corners))  # a few arrays of this many vectors stay in the cache

@@ -1,4 +1,4 @@
-"""Surfaces of triangles in space: whether they are closed, what is nearest, and where they cross."""
+"""Surfaces of triangles in space: closedness, nearest points, and crossings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pbd_gym.geometry.trimeshes import check_indices, check_manifold
 
 
 def closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Check a surface; return vertices (v, 3), float64, and triangles (t, 3), int64.
+    """Check a closed surface; return vertices (v, 3), float64, and triangles (t, 3), int64.
 
     Raises:
         ValueError: for a surface that is empty, open, inside out, not finite or not a manifold, or a wrong shape.
@@ -28,10 +28,10 @@ def closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarra
 
 
 def nearest_triangles(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest point of a set of triangles for each point, and which triangle it is on, in float64.
+    """Return the nearest point of a set of triangles for each point, and its triangle, in float64.
 
-    Ericson 2005, Real-time collision detection, section 5.1.5: the nearest of the foot on the plane, if it is within
-    the triangle, and the feet on the three sides.
+    Ericson 2005, Real-time collision detection, section 5.1.5: the nearest among the foot on the plane, if inside the
+    triangle, and the feet on the three sides.
 
     Args:
         points: [m], shape (n, 3).
@@ -64,7 +64,7 @@ def nearest_triangles(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarr
 
 
 def crossings(positions: np.ndarray, triangles: np.ndarray, segments: np.ndarray) -> int:
-    """Count how often a segment pierces a triangle that it has no corner in common with.
+    """Count how often a segment pierces a triangle with which it shares no corner.
 
     Args:
         positions: [m], shape (n, 3).
@@ -72,7 +72,7 @@ def crossings(positions: np.ndarray, triangles: np.ndarray, segments: np.ndarray
         segments: shape (m, 2), int.
     """
     ends, faces = positions[segments].astype(np.float64), positions[triangles].astype(np.float64)
-    # Only those are looked at whose spheres meet.
+    # Only pairs whose spheres meet are checked.
     (m, r), (c, s) = ((p.mean(axis=1), np.linalg.norm(p - p.mean(axis=1, keepdims=True), axis=2).max(axis=1))
                       for p in (ends, faces))  # fmt: skip
     squares = (m * m).sum(axis=1)[:, None] + (c * c).sum(axis=1) - 2.0 * m @ c.T

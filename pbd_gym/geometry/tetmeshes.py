@@ -1,7 +1,8 @@
-"""Solids made of tetrahedra: what a mesh of them is, balls, rings, lattices and filled surfaces, in NumPy.
+"""Solids made of tetrahedra: the mesh type, balls, rings, lattices and filled surfaces, in NumPy.
 
 Every mesh is conforming (two tetrahedra share a whole face or none of it), has no duplicate and no unused vertices, and
-its tetrahedra are positively oriented: (b - a) x (c - a) . (d - a) > 0. Lattices have cubes of five tetrahedra each.
+its tetrahedra are positively oriented: (b - a) x (c - a) . (d - a) > 0. Lattices consist of cubes of five tetrahedra
+each.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pbd_gym.geometry.trimeshes import check_vertices, joined_vertices
 from pbd_gym.runtime.checks import switch, whole
 
 _MAX_CELLS = 2_000_000
-"""Cubes beyond which a spacing is taken for a mistake: no solver here wants that many."""
+"""Number of cubes above which a spacing is taken for a mistake: no solver here needs that many."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class TetMesh:
     edges: np.ndarray
     """Edges of the tetrahedra, each once with the lower vertex first, shape (e, 2), int32."""
     repairs: Mapping[str, int] = field(default_factory=dict)
-    """How many tetrahedra were ``degenerate``, ``doubled`` and ``flipped``, if the mesh was made with ``repair``."""
+    """Numbers of ``degenerate``, ``doubled`` and ``flipped`` tetrahedra, if the mesh was made with ``repair``."""
 
     def volumes(self) -> np.ndarray:
         """Return the volume of each tetrahedron [m^3], shape (m,)."""
@@ -61,17 +62,16 @@ class TetMesh:
 
 
 def tetmesh(vertices: ArrayLike, tets: ArrayLike, weld: float = 1e-6, repair: bool = False) -> TetMesh:
-    """Make a mesh of given tetrahedra: join vertices that lie on each other, drop unused ones, and check the rest.
+    """Make a mesh of given tetrahedra: join coincident vertices, drop unused ones, and check the rest.
 
-    Programs write each part of a body with nodes of its own; only joined ones make a body that hangs together.
+    Programs write each part of a body with nodes of its own; only joining them makes a connected body.
 
     Args:
         vertices: [m], shape (v, 3); those that no tetrahedron uses are dropped.
-        tets: shape (m, 4), int, all of one orientation. Programs differ in which is the positive one: a mesh that is
-            negative throughout is turned over.
-        weld: how near vertices are joined, as a part of the diagonal of the box that holds them all.
-        repair: whether tetrahedra without volume and those that come twice are left out, and such as turn the other
-            way than most turned; ``repairs`` of the mesh counts them.
+        tets: shape (m, 4), int, all of one orientation. Programs differ in the sign convention: a mesh that is negative
+        throughout is inverted. weld: distance within which vertices are joined, relative to the diagonal of their
+        bounding box. repair: whether flat and duplicate tetrahedra are dropped, and those with the minority orientation
+        flipped; ``repairs`` of the mesh counts them.
 
     Raises:
         TypeError: for a ``repair`` that is not True or False.
@@ -115,13 +115,13 @@ def tetmesh(vertices: ArrayLike, tets: ArrayLike, weld: float = 1e-6, repair: bo
 
 
 def _has_twice(cells: np.ndarray) -> np.ndarray:
-    """Say of each cell whether it has a vertex twice."""
+    """Return whether each cell has a repeated vertex."""
     ordered = np.sort(cells, axis=1)
     return (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
 
 
 def _check_tetrahedra(points: np.ndarray, cells: np.ndarray) -> None:
-    """Raise a ValueError for a tetrahedron that is flat, or inverted where others are not."""
+    """Raise a ValueError for a flat tetrahedron, or an inverted one where others are not."""
     volumes = _volumes(points, cells)
     flat = np.flatnonzero(flat_tetrahedra(volumes, points[cells]))
     if len(flat):
@@ -191,7 +191,7 @@ def box(cells: tuple[int, int, int], size: tuple[float, float, float]) -> TetMes
     """Make a box of ``cells`` cells of five tetrahedra each, centred on the origin.
 
     Args:
-        cells: along x, y and z, each at least 1.
+        cells: cells along x, y and z, each at least 1.
         size: width, height and depth [m].
 
     Raises:
@@ -210,9 +210,9 @@ def box(cells: tuple[int, int, int], size: tuple[float, float, float]) -> TetMes
 def lattice(vertices: ArrayLike, triangles: ArrayLike, spacing: float) -> TetMesh:
     """Fill a closed surface with cubes of five tetrahedra each: a coarse solid to embed a fine surface in.
 
-    The cubes whose middle is inside are taken. Their surface is a staircase that follows the given one to within the
-    diagonal of a cube. Where cubes would hang together by an edge or a corner alone, which no elastic body can, one
-    more is filled, so that the surface is always a manifold.
+    Cubes whose middle is inside are kept. Their surface is a staircase that follows the given one to within the
+    diagonal of a cube. Where cubes would be joined by only an edge or a corner, which no elastic body can be, one more
+    is filled, so the surface is always a manifold.
 
     Args:
         vertices: [m], shape (v, 3).
@@ -246,7 +246,7 @@ def lattice(vertices: ArrayLike, triangles: ArrayLike, spacing: float) -> TetMes
 
 
 def positive(name: str, value: float) -> float:
-    """Return a length.
+    """Return a length after checking it.
 
     Raises:
         ValueError: unless it is positive and finite.
@@ -257,7 +257,7 @@ def positive(name: str, value: float) -> float:
 
 
 def grid_of_tets(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners of a grid of cells, shape (n, 3), int, and the tetrahedra of those that are ``filled``."""
+    """Return the corners of a grid of cells, shape (n, 3), int, and the tetrahedra of the ``filled`` cells."""
     shape = np.array(filled.shape) + 1
     corners = np.stack(np.meshgrid(*(np.arange(n) for n in shape), indexing="ij"), axis=-1).reshape(-1, 3)
     cell = np.argwhere(filled)
@@ -274,15 +274,15 @@ def grid_of_tets(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 _BLOCK = np.array(list(itertools.product((0, 1), repeat=3)))
-"""Cells round a vertex of a lattice, in the order of the bits of a pattern."""
+"""Offsets of the cells around a lattice vertex, in the order of a pattern's bits."""
 
 
 @lru_cache(maxsize=1)
 def _repairs() -> np.ndarray:
-    """Return, for each pattern of 8 cells round a vertex, the least one that contains it and is a manifold there."""
+    """Return, for each pattern of 8 cells around a vertex, the smallest manifold pattern that contains it."""
 
     def joined(cells: list[int]) -> bool:
-        """Say whether cells hang together by faces: neighbours differ in one bit."""
+        """Return whether cells are connected by faces: neighbours differ in one bit."""
         reached = set(cells[:1])
         for _ in cells:
             reached |= {c for c in cells if any(c ^ bit in reached for bit in (1, 2, 4))}
@@ -296,7 +296,7 @@ def _repairs() -> np.ndarray:
 
 
 def repaired(filled: np.ndarray) -> np.ndarray:
-    """Fill cells until any two that touch hang together by faces, and so do the empty ones."""
+    """Fill cells until any two touching cells are connected by faces, and so are the empty ones."""
     repairs = _repairs()
     room = np.pad(filled, 1)
     inner = tuple(n - 1 for n in room.shape)
@@ -317,7 +317,7 @@ def ball(radius: float, resolution: int = 4) -> TetMesh:
     """Make a ball centred on the origin from an icosahedron whose 20 wedges are split ``resolution`` times each way.
 
     Args:
-        radius: of the sphere on which the surface vertices lie [m].
+        radius: radius of the sphere on which the surface vertices lie [m].
         resolution: layers from the centre to the surface, at least 1; gives 20 * resolution^3 tetrahedra.
 
     Raises:
@@ -336,13 +336,12 @@ def ball(radius: float, resolution: int = 4) -> TetMesh:
 
 
 def torus(major_radius: float, minor_radius: float, segments: int = 24, rings: int = 2) -> TetMesh:
-    """Make a ring round the y axis, centred on the origin.
+    """Make a ring around the y axis, centred on the origin.
 
     Args:
-        major_radius: from the middle of the ring to the middle of its tube [m].
-        minor_radius: of the tube [m].
-        segments: slices round the ring, at least 3.
-        rings: layers from the middle of the tube to its surface, at least 1; gives 18 * rings^2 * segments tetrahedra.
+        major_radius: distance from the middle of the ring to the middle of its tube [m]. minor_radius: radius of the
+        tube [m]. segments: slices around the ring, at least 3. rings: layers from the middle of the tube to its
+        surface, at least 1; gives 18 * rings^2 * segments tetrahedra.
 
     Raises:
         TypeError: for counts that are not whole numbers.
@@ -397,7 +396,7 @@ def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
 def _subdivide(simplices: np.ndarray, n: int, corner_count: int) -> tuple[np.ndarray, np.ndarray]:
     """Split each triangle or tetrahedron into n^d similar ones by parallel cuts.
 
-    A face is cut in the same way whatever simplex it belongs to, so a conforming mesh stays one.
+    A face is cut the same way in each of its simplices, so a conforming mesh stays conforming.
 
     Args:
         simplices: shape (s, d + 1), d = 2 or 3.
@@ -405,7 +404,7 @@ def _subdivide(simplices: np.ndarray, n: int, corner_count: int) -> tuple[np.nda
         corner_count: vertices that the simplices are made of.
 
     Returns:
-        weights: of each new vertex, how many n-ths of each old one; shape (v, corner_count), int.
+        weights: weight of each old vertex in each new one, in n-ths; shape (v, corner_count), int.
         pieces: shape (s * n^d, d + 1).
     """
     dimension = simplices.shape[1] - 1
@@ -422,7 +421,7 @@ def _subdivide(simplices: np.ndarray, n: int, corner_count: int) -> tuple[np.nda
 
 
 def _chains(dimension: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points n >= x1 >= x2 >= ... >= 0 of a grid and the pieces of Kuhn's cubes that lie among them."""
+    """Return the points n >= x1 >= x2 >= ... >= 0 of a grid and the pieces of Kuhn's cubes among them."""
     points = [p for p in itertools.product(range(n + 1), repeat=dimension) if list(p) == sorted(p, reverse=True)]
     number = {point: i for i, point in enumerate(points)}
     pieces = []

@@ -1,4 +1,4 @@
-"""Triangle meshes: what a surface is made of, whether cloth can be made of it, and surfaces of revolution, in NumPy."""
+"""Triangle meshes: the mesh type, checks that it suits cloth, and surfaces of revolution, in NumPy."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from pbd_gym.runtime.checks import shaped, switch, whole
 class TriMesh:
     """A surface made of triangles, open or closed, of one or more parts. Make one with :func:`trimesh`.
 
-    Its openings are found by going along triangles that turn alike. Vertices at the same place are different ones.
+    Its openings are traced along consistently oriented triangles. Vertices at the same place stay distinct.
     """
 
     positions: np.ndarray
     """Vertices at rest [m], shape (n, 3), float64."""
     triangles: np.ndarray
-    """Vertices of each triangle, neighbours turning alike, shape (t, 3), int32."""
+    """Vertices of each triangle, consistently oriented, shape (t, 3), int32."""
     free_edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int32))
-    """Edges over which nothing bends, such as seams; lower vertex first, shape (s, 2), int32."""
+    """Edges without bending resistance, such as seams; lower vertex first, shape (s, 2), int32."""
     landmarks: Mapping[str, int] = field(default_factory=dict)
-    """Vertices that have a name."""
+    """Named vertices."""
     repairs: Mapping[str, int] = field(default_factory=dict)
-    """How many triangles were ``degenerate``, ``doubled`` and ``flipped``, if the mesh was made with ``repair``."""
+    """Numbers of ``degenerate``, ``doubled`` and ``flipped`` triangles, if the mesh was made with ``repair``."""
 
     def edges(self) -> np.ndarray:
         """Return every edge once, lower vertex first, shape (e, 2), int32."""
@@ -45,7 +45,7 @@ class TriMesh:
         return _areas(self.positions, self.triangles)
 
     def vertex_areas(self) -> np.ndarray:
-        """Return the area that each vertex stands for [m^2], a third of each triangle at it, shape (n,)."""
+        """Return the area that each vertex represents [m^2], a third of each adjoining triangle, shape (n,)."""
         weights = np.repeat(self.areas() / 3.0, 3)
         return np.bincount(self.triangles.ravel(), weights=weights, minlength=len(self.positions))
 
@@ -58,7 +58,7 @@ class TriMesh:
         return found[~np.isin(ends[:, 0] * size + ends[:, 1], free[:, 0] * size + free[:, 1])]
 
     def boundary_loops(self) -> list[np.ndarray]:
-        """Return the vertices round each opening, in order, each loop of shape (k,), int32; none if it is closed."""
+        """Return the vertices around each opening, in order, each loop of shape (k,), int32; none for a closed mesh."""
         ahead = np.stack([self.triangles, np.roll(self.triangles, -1, axis=1)], axis=2).reshape(-1, 2)
         which = sides(self.triangles)[1]
         follow: dict[int, list[int]] = {}
@@ -81,29 +81,29 @@ class TriMesh:
 
 
 def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6, repair: bool = False) -> TriMesh:
-    """Make a mesh of loose triangles: join vertices that lie on each other, drop unused ones, and check the rest.
+    """Make a mesh of loose triangles: join coincident vertices, drop unused ones, and check the rest.
 
-    STL files repeat each vertex in each triangle, and OBJ files along the seams of their textures; only joined ones
-    make a surface that hangs together.
+    STL files repeat each vertex in each triangle, and OBJ files along the seams of their textures; only joining them
+    makes a connected surface.
 
     Args:
         vertices: [m], shape (v, 3).
-        triangles: neighbours turning alike, shape (t, 3), int.
-        weld: how near vertices are joined, as a part of the diagonal of the box that holds them all.
-        repair: whether triangles without area and those that come twice are left out, and such as turn against their
-            neighbours, or into a closed part that lies in no other, turned; ``repairs`` of the mesh counts them.
+        triangles: consistently oriented, shape (t, 3), int. weld: distance within which vertices are joined, relative
+        to the diagonal of their bounding box. repair: whether degenerate and duplicate triangles are dropped, and those
+        flipped that are oriented against their neighbours, or inwards in a closed part that lies in no other;
+        ``repairs`` of the mesh counts them.
 
     Raises:
         TypeError: for a ``repair`` that is not True or False.
         ValueError: for a mesh that is empty, not finite or not a manifold, for a triangle without area, for neighbours
-            that turn opposite ways, or for a wrong shape.
+        of opposite orientation, or for a wrong shape.
     """
     if not (np.isfinite(weld) and weld >= 0):
         raise ValueError(f"weld must be finite and not negative, got {weld}")
     switch("repair", repair)
     points, faces = check_indices(vertices, triangles)
     joined = joined_vertices(points, np.unique(faces), weld)
-    # What was no triangle in the file is an error below, or repaired.
+    # Faces that were no triangles in the file are an error below, or repaired.
     distinct = (faces != np.roll(faces, -1, axis=1)).all(axis=1)
     faces = joined[faces]
     collapsed = distinct & (faces == np.roll(faces, -1, axis=1)).any(axis=1)
@@ -123,15 +123,15 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6, repai
 
 
 def check_areas(points: np.ndarray, faces: np.ndarray, numbers: np.ndarray | None = None) -> None:
-    """Check that every triangle has an area, beyond what rounding makes of three points on a line.
+    """Check that every triangle has an area, with a tolerance for the rounding of three collinear points.
 
     Args:
         points: [m], shape (v, 3).
         faces: shape (t, 3), int.
-        numbers: that errors give them, shape (t,); by default they are counted from 0.
+        numbers: their numbers in error messages, shape (t,); counted from 0 by default.
 
     Raises:
-        ValueError: if one has none.
+        ValueError: for a degenerate triangle.
     """
     flat_ones = np.flatnonzero(flat_triangles(points, faces))
     if len(flat_ones):
@@ -140,12 +140,12 @@ def check_areas(points: np.ndarray, faces: np.ndarray, numbers: np.ndarray | Non
 
 
 def check_used(count: int, cells: np.ndarray, name: str) -> None:
-    """Check that every vertex belongs to a triangle or tetrahedron: one that does not has no mass.
+    """Check that every vertex belongs to a triangle or tetrahedron, since others would have no mass.
 
     Args:
         count: number of vertices.
         cells: shape (m, k), int.
-        name: what they are, for the message.
+        name: name of the cells, for the message.
 
     Raises:
         ValueError: if a vertex belongs to none.
@@ -156,7 +156,7 @@ def check_used(count: int, cells: np.ndarray, name: str) -> None:
 
 
 def check_indices(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (v, 3), float64, and triangles (t, 3), int64.
+    """Return checked vertices (v, 3), float64, and triangles (t, 3), int64.
 
     Raises:
         ValueError: if there are no triangles, numbers are not finite, indices are out of range, or shapes are wrong.
@@ -182,7 +182,7 @@ def check_vertices(points: np.ndarray) -> None:
     """Check that vertices are finite and of shape (v, 3).
 
     Raises:
-        ValueError: if they are not; the message names the first.
+        ValueError: if they are not; the message names the first bad one.
     """
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"vertices must be finite and of shape (v, 3), got {points.shape}")
@@ -195,15 +195,15 @@ def check_vertices(points: np.ndarray) -> None:
 
 
 def check_manifold(faces: np.ndarray, numbers: np.ndarray | None = None) -> int:
-    """Check that triangles make a surface with two sides; return how many edges belong to one triangle only.
+    """Check that triangles form a two-sided surface; return how many edges belong to a single triangle.
 
     Args:
         faces: shape (t, 3), int.
-        numbers: that errors give them, shape (t,); by default they are counted from 0.
+        numbers: their numbers in error messages, shape (t,); counted from 0 by default.
 
     Raises:
         ValueError: if a triangle has a vertex twice, two triangles have the same vertices, an edge has more than two
-            triangles, or neighbours turn opposite ways.
+            triangles, or neighbours have opposite orientations.
     """
     numbers = np.arange(len(faces)) if numbers is None else numbers
     ahead = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
@@ -242,7 +242,7 @@ def check_manifold(faces: np.ndarray, numbers: np.ndarray | None = None) -> int:
 
 
 def groups(count: int, pairs: np.ndarray) -> np.ndarray:
-    """Return the least member of the group of each of ``count`` things, shape (count,), that ``pairs`` (m, 2) join."""
+    """Return the smallest member of the group of each of ``count`` items joined by ``pairs`` (m, 2), shape (count,)."""
     label = np.arange(count)
     while True:
         least = np.minimum(label[pairs[:, 0]], label[pairs[:, 1]])
@@ -256,12 +256,12 @@ def groups(count: int, pairs: np.ndarray) -> np.ndarray:
 
 
 def joined_vertices(points: np.ndarray, used: np.ndarray, weld: float) -> np.ndarray:
-    """Return for each point the first of those that lie on it, shape (v,).
+    """Return for each point the first of the points that coincide with it, shape (v,).
 
     Args:
         points: [m], shape (v, 3).
-        used: those that count, in order; others stay as they are.
-        weld: how near, as a part of the diagonal of the box that holds those that count.
+        used: points to join, in order; others stay unchanged. weld: distance within which points are joined, relative
+        to the diagonal of the used points' bounding box.
     """
     result = np.arange(len(points))
     result[used] = used[_joined(points[used], weld * float(np.linalg.norm(np.ptp(points[used], axis=0))))]
@@ -269,7 +269,7 @@ def joined_vertices(points: np.ndarray, used: np.ndarray, weld: float) -> np.nda
 
 
 def _joined(points: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return for each point the first of those that lie on it, chains of near neighbours taken together."""
+    """Return for each point the first of the points that coincide with it, joining chains of near neighbours."""
     # Along a direction that no model has for an axis few points lie side by side.
     along = points @ np.array([0.8018, 0.5345, 0.2673])
     order = np.argsort(along, kind="stable")
@@ -291,15 +291,15 @@ def _areas(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def revolution(profile: ArrayLike, segments: int = 24) -> TriMesh:
-    """Turn a profile round the y axis.
+    """Revolve a profile around the y axis.
 
     Seen with the axis on the left, a profile that runs counter-clockwise has its outside on the right: from the bottom
-    to the top of a cylinder, or round a cup from the middle of its foot over its outside and its rim to the inside of
+    to the top of a cylinder, or around a cup from the middle of its foot over its outside and its rim to the inside of
     its bottom. It is closed where it starts and ends on the axis, or where its last point is its first.
 
     Args:
         profile: distance from the axis and height of each point [m], shape (k, 2), k at least 2.
-        segments: of each circle, at least 3.
+        segments: segments of each circle, at least 3.
 
     Raises:
         TypeError: for anything but numbers.

@@ -1,11 +1,11 @@
-"""The step kernel: one launch advances every environment through a whole control step, or does a part of that.
+"""The step kernel: one launch advances every environment through a whole control step, or through part of it.
 
-One thread block serves one group of environments. On the CPU a block is a single thread and the barriers are nothing;
+One thread block serves one group of environments. On the CPU a block is a single thread and barriers cost nothing;
 on CUDA its threads stride over particles and over the constraints of a colour.
 
-One huge environment wants more threads than a block has. Launches of many blocks then do one
-:class:`pbd_gym.kernels.data.phases.Phase` each, a sweep for one colour: what a barrier is within a block, the end of a
-launch is for all of them.
+One huge environment needs more threads than a block has. Launches of many blocks then do one
+:class:`pbd_gym.kernels.data.phases.Phase` each, or a sweep of one colour: the end of a launch serves as the barrier of
+all blocks.
 """
 
 import functools
@@ -52,7 +52,7 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
 
     Args:
         numbers: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         has_moving: whether some collider moves.
     """
@@ -99,7 +99,7 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
 
     Args:
         numbers: lane count and precision.
-        options: what iterations do.
+        options: options of the iterations.
         has_moving: whether some collider moves.
     """
     scalar = numbers.scalar
@@ -122,7 +122,7 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
             report_wrenches(state, group, thread, threads)
         if wp.static(options.solids):
             count_inverted(solids, state, group, thread, threads)
-            barrier()  # what is held is about to arrive
+            barrier()  # held particles are about to arrive
         if thread == 0:
             arrive_grips(state, control, settings, group)
             if wp.static(options.grip_forces):
@@ -133,11 +133,11 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
 
 @functools.cache
 def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
-    """Build the prediction of the first substep, and what goes with it.
+    """Build the prediction of the first substep and its accompanying phases.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
         bouncing: whether some collider has a restitution.
@@ -159,7 +159,7 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
             predict(model, state, body, now, group, thread, threads)
         if wp.static(options.rigid):
             if asks(launch, wp.static(int(Phase.RIGID_FIND))):
-                barrier()  # bodies are made of what all threads have predicted
+                barrier()  # bodies depend on the predictions of all threads
                 find_rigid(model, body, state.rigid, now, group, thread, threads)
 
     return start
@@ -174,11 +174,11 @@ def make_settle(
     bouncing: bool,
     kinds: tuple[Any, ...],
 ) -> Any:
-    """Build what comes between the last iteration of a substep and the velocities of its particles.
+    """Build the phases between the last iteration of a substep and the velocities of its particles.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
         bouncing: whether some collider has a restitution.
@@ -212,7 +212,7 @@ def make_settle(
                 damp(model, body, now.inv_h, 0, launch.color, thread, threads)
         if wp.static(damp is not None and options.rigid and bouncing):
             if asks(launch, wp.static(int(Phase.ADVANCE))):
-                # Bounces work out all others themselves.
+                # Bounces compute all others themselves.
                 for i in range(thread, body.x.shape[0], threads):
                     for axis in range(3):
                         body.velocity[i, axis] = (body.x[i, axis] - body.previous[i, axis]) * now.inv_h
@@ -222,11 +222,11 @@ def make_settle(
 
 @functools.cache
 def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
-    """Build what contacts do after an iteration: :attr:`Phase.PARTICLE_CONTACTS` and :attr:`Phase.COLLIDER_CONTACTS`.
+    """Build the contact phases after an iteration: :attr:`Phase.PARTICLE_CONTACTS` and :attr:`Phase.COLLIDER_CONTACTS`.
 
     Args:
         numbers: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
     """
@@ -251,9 +251,9 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                 if wp.static(options.contact_forces):
                     before(state, body, group, thread, threads)
                 if wp.static(bool(parts) and options.surfaces):
-                    # What lies below first goes back to where friction with the ground holds it. Else its stress moves
-                    # it meanwhile, and it takes along what lies on it: layers that are to rest then walk.
-                    # What friction has not needed here serves the round below, when layers have been pushed about.
+                    # Lower layers first go back to where friction with the ground holds them. Otherwise their stress
+                    # moves them meanwhile, and they carry along whatever lies on them: layers that should rest then
+                    # creep. Friction not used here serves the round below, after layers have been pushed about.
                     collide(colliders, body, True, thread, threads)
                     barrier()
                 counts = is_last and asks(launch, wp.static(int(Phase.PIERCINGS)))
@@ -264,7 +264,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                         separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
                     lean(body, thread, threads)
                     if wp.static(options.keep_lambda and not parts):
-                        barrier()  # lines of the next iteration look at it
+                        barrier()  # lines of the next iteration read it
                 else:
                     separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
                 if wp.static(options.contact_forces):
@@ -295,14 +295,14 @@ def make_step(
     Args:
         lanes: environments per group, see :data:`pbd_gym.kernels.lanes.wide.LANE_COUNTS`.
         scalar: ``wp.float32`` or ``wp.float64``.
-        options: what iterations do.
+        options: options of the iterations.
         kinds: the constraint kinds, in the order in which an iteration sweeps them.
         parts: colliders by shape and by whether they move, in the order in which contacts are resolved.
         bouncing: whether some collider has a restitution.
 
     Returns:
-        A kernel of dimensions (groups, threads of a group); a CUDA block has as many threads, but for launches of one
-        phase for particles or one colour.
+        A kernel of dimensions (groups, threads of a group); a CUDA block has as many threads, except in launches of one
+        phase for particles or of one colour.
     """
     numbers = wide(lanes, scalar)
     has_fluid = options.fluid is not None
@@ -347,7 +347,7 @@ def make_step(
             if wp.static(has_moving):
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
-            barrier()  # sweeps and contacts look at what all threads have predicted and placed
+            barrier()  # sweeps and contacts read the predictions and placements of all threads
             if wp.static(options.rigid):
                 if asks(launch, wp.static(int(Phase.RIGID_TURN))):
                     turn_rigid(model, body, state.rigid, now, group, thread, threads)
@@ -393,7 +393,7 @@ def make_step(
                         gather_wind(control, body.inv_mass, now.h, group, thread, threads)
                     advance(model, body, now, thread, threads)
                     if wp.static(bouncing and has_moving):
-                        barrier()  # bounces look at colliders that are about to be placed anew
+                        barrier()  # bounces read colliders that are about to be moved
 
         if asks(launch, wp.static(int(Phase.FINISH))):
             finish(state, settings, body, now, group, thread, threads)

@@ -1,1 +1,1 @@
-"""What bodies are made of, in SI units: compliances from elastic moduli, measured fabrics, presets with sources."""
+"""Materials in SI units: compliances from elastic moduli, measured fabrics, presets with sources."""

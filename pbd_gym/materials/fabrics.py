@@ -1,7 +1,7 @@
-"""Cloth and ropes as a laboratory measures them, in SI units: the same at any resolution.
+"""Cloth and ropes described by laboratory measurements, in SI units: the same at any resolution.
 
-``Fabric.preset("denim")`` and ``Cord.preset("nylon")`` take measured numbers from :mod:`pbd_gym.materials.presets`; how
-the springs of a mesh follow from moduli is in :mod:`pbd_gym.materials.springs`.
+``Fabric.preset("denim")`` and ``Cord.preset("nylon")`` take measured numbers from :mod:`pbd_gym.materials.presets`;
+:mod:`pbd_gym.materials.springs` derives the springs of a mesh from the moduli.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fabric:
-    """A cloth by its elastic moduli: an isotropic sheet, or a woven one with a shear and bending stiffness of its own.
+    """A cloth described by elastic moduli: an isotropic sheet, or a woven one with its own shear and bending stiffness.
 
-    What a mesh of springs makes of it: on a rectangular sheet Young's modulus along warp and weft and the shear modulus
+    A mesh of springs approximates it: on a rectangular sheet Young's modulus along warp and weft and the shear modulus
     are exact for small strains; Poisson's ratio follows from them. On a triangle mesh Young's modulus is exact for
     equilateral triangles and approximate for others, Poisson's ratio is 1/3, and ``shear_modulus`` has no effect.
     Bending is exact for cylinders along the axes of a regular mesh with ``dihedral``, and of a sheet with
     ``thread_bending``, which leaves twist free. The others hold the moment at one angle from cell to cell,
-    ``bend_angle``: a finer mesh folds by less, and is limper. Everything is linear and isotropic. docs/materials.md has
-    the bending lengths that come of it.
+    ``bend_angle``: a finer mesh folds by less per cell, and is limper. Everything is linear and isotropic.
+    docs/lab/fabrics.md lists the resulting bending lengths.
 
     Raises:
         ValueError: if a number is out of its range, or the bending kind is unknown.
@@ -40,19 +40,23 @@ class Fabric:
     density: float
     """Mass per area [kg/m^2]."""
     young_modulus: float
-    """E [Pa]; E times the thickness is the force per width and strain [N/m]."""
+    """Thickness t [m], also the distance at which contact keeps layers apart."""
     thickness: float
-    """t [m], also how far contact keeps layers apart."""
+    """Lateral expansion under compression, above -1 and at most 0.5."""
     poisson_ratio: float = 0.3
-    """Widening when squeezed, above -1 and at most 0.5."""
+    """Shear modulus G [Pa]; by default that of an isotropic sheet, ``E / (2 (1 + nu))``. Rotating threads make it far
+    lower.
+    """
     shear_modulus: float | None = None
-    """G [Pa]; by default that of an isotropic sheet, ``E / (2 (1 + nu))``. Threads that turn make it far lower."""
+    """Flexural rigidity D [N m]; by default that of a plate, ``E t^3 / (12 (1 - nu^2))``. Slipping threads make it far
+    lower.
+    """
     bend_stiffness: float | None = None
-    """Flexural rigidity D [N m]; by default that of a plate, ``E t^3 / (12 (1 - nu^2))``. Threads that slip make it far
-    lower."""
+    """Bending constraint kind: ``thread_bending`` (linear, cheap; garments, which have no threads, use ``dihedral``),
+    ``dihedral`` (linear), ``distance`` or ``isometric_bending``.
+    """
     bending: str = "thread_bending"
-    """Constraint kind that bends: ``thread_bending`` (linear, cheap; garments, which have no threads, take
-    ``dihedral``), ``dihedral`` (linear), ``distance`` or ``isometric_bending``."""
+    """Fold angle at which ``distance`` and ``isometric_bending`` have the moment given by D [rad], below pi."""
     bend_angle: float = math.pi / 6
     """Fold at which ``distance`` and ``isometric_bending`` hold the moment of D [rad], below pi."""
 
@@ -98,8 +102,9 @@ class Fabric:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return the compliances of ``sheet.structural``, ``sheet.shear`` and ``sheet.bending``.
 
-        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges. Where a sheet ``wrinkles`` one
-        diagonal of a sheared cell does the work of two, and is twice as stiff; both pull where threads are stretched.
+        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges. In a sheet that ``wrinkles``,
+        one diagonal of a sheared cell does the work of two and is twice as stiff; both pull where threads are
+        stretched.
         """
         lengths = _lengths(sheet.positions, sheet.structural)
         across = sheet.cell[0] * sheet.cell[1] / lengths
@@ -118,20 +123,20 @@ class Fabric:
         return 1.0 / springs.edge_stiffness(lengths, mesh.edge_areas(), self.tension)
 
     def hinge_compliances(self, corners: np.ndarray) -> np.ndarray | None:
-        """Return the compliances of hinges whose corners lie at ``corners``, shape (h, 4, 3)."""
+        """Return the compliances of hinges with the given ``corners``, shape (h, 4, 3)."""
         stiffness = springs.hinge_stiffness(corners, self.flexural_rigidity)
         return springs.hinge_compliance(self.bending, corners, stiffness, self.bend_angle)
 
 
 @dataclass(frozen=True)
 class Cord:
-    """A rope by its thickness and moduli: a round rod.
+    """A rope described by its thickness and moduli: a round rod.
 
-    A joint of two segments should hold the moment ``E I phi / l``; the distance constraint that bends it does so at
+    A joint of two segments should have the moment ``E I phi / l``; its bending distance constraint has it at
     ``bend_angle``, is softer in flatter bends and stiffer in sharper ones (see
-    :func:`pbd_gym.materials.springs.fold_compliance`): for small angles ``8 E I / (l^3 bend_angle^2)`` [N/m]. Stretch
-    is that of ``E A / l`` per segment, of which the segments carry what the joints leave; where segments are so short
-    that less than a tenth is left (solid rods below some five radii), the rope is stiffer.
+    :func:`pbd_gym.materials.springs.fold_compliance`): for small angles ``8 E I / (l^3 bend_angle^2)`` [N/m]. The
+    stretch stiffness is ``E A / l`` per segment, of which the segments carry what the joints leave; where segments are
+    so short that less than a tenth is left (solid rods below about five radii), the rope is stiffer.
 
     Raises:
         ValueError: if a number is not positive and finite.
@@ -140,13 +145,15 @@ class Cord:
     density: float
     """Mass per volume of the round section [kg/m^3]."""
     young_modulus: float
-    """E [Pa]."""
+    """Young's modulus E [Pa]."""
     radius: float
-    """r [m]; the area is ``A = pi r^2``."""
+    """Radius r [m]; the area is ``A = pi r^2``."""
     bend_stiffness: float | None = None
-    """E I [N m^2]; by default that of a solid rod, ``E pi r^4 / 4``. Strands that slip make it far lower."""
+    """Bending stiffness E I [N m^2]; by default that of a solid rod, ``E pi r^4 / 4``. Slipping strands make it far
+    lower.
+    """
     bend_angle: float = math.pi / 6
-    """Turn from segment to segment at which the moment of E I is held [rad], below pi."""
+    """Turn from segment to segment at which the moment is that of E I [rad], below pi."""
 
     def __post_init__(self) -> None:
         positive = ["density", "young_modulus", "radius", "bend_angle"]
@@ -164,7 +171,7 @@ class Cord:
 
     @property
     def area(self) -> float:
-        """Of the section [m^2]."""
+        """Area of the section [m^2]."""
         return math.pi * self.radius**2
 
     @property
@@ -188,7 +195,7 @@ class Cord:
         return 1.0 / np.maximum(whole - carried, 0.1 * whole)
 
     def joint_compliances(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the compliance between the ends of each two segments [m/N], shape (k - 1,)."""
+        """Return the compliance between the ends of every two successive segments [m/N], shape (k - 1,)."""
         near, far = lengths[:-1], lengths[1:]
         hinge = self.flexural_rigidity / (0.5 * (near + far))
         return springs.fold_compliance(hinge, near, far, 0.0, self.bend_angle)

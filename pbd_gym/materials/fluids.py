@@ -1,4 +1,4 @@
-"""What a fluid is made of, and its smoothing kernel: what a particle's neighbours, and walls beside it, weigh.
+"""Fluid materials and the smoothing kernel, which weights a particle's neighbours and the walls beside it.
 
 The kernel is Wendland's C2 function, ``W(q) ~ (1 - q)^4 (1 + 4 q)`` for a distance of q support radii. Its gradient is
 largest at a quarter of them and needs no division, and particles do not pair up under it: Dehnen, Aly 2012,
@@ -18,17 +18,19 @@ from pbd_gym.runtime.checks import number, whole
 
 MOST_ITERATIONS = 1000
 SUPPORT = 2.0
-"""Support radius in spacings: about 26 neighbours in space, and particles either side of a wall of one particle's
-thickness do not feel each other."""
+"""Support radius in spacings: about 26 neighbours in space, and particles on either side of a wall one particle thick
+do not feel each other.
+"""
 SETTLED = {2: 1.0, 3: 1.017}
-"""Sum over the neighbours of a particle in a fluid that has settled, as a share of that in a square or cubic lattice;
-by dimension, measured in deep tanks."""
-_REACH = 3  # spacings that a lattice sum goes: more than the support radius
+"""Sum over the neighbours of a particle in a settled fluid, as a share of that in a square or cubic lattice; by
+dimension, measured in deep tanks.
+"""
+_REACH = 3  # range of a lattice sum in spacings: more than the support radius
 
 
 @dataclass(frozen=True)
 class FluidMaterial:
-    """A liquid, by position-based fluids: Macklin, Mueller 2013, doi:10.1145/2461912.2461984. Defaults to water.
+    """A liquid for position-based fluids: Macklin, Mueller 2013, doi:10.1145/2461912.2461984. Defaults to water.
 
     Raises:
         TypeError: for anything but numbers.
@@ -36,26 +38,31 @@ class FluidMaterial:
     """
 
     density: float = 1000.0
-    """Mass per volume at rest [kg/m^3]; in a plane per area, times a depth of one metre."""
+    """Mass per volume at rest [kg/m^3]; in a plane, mass per area for a depth of one metre."""
     viscosity: float = 1e-3
-    """Dynamic viscosity [Pa s]: water 1e-3, oil 0.1, honey 10. It acts between particles, and at walls. A substep h
-    evens out so much at most: with a spacing s, about ``density s^2 / h`` is as viscous as it gets. That is 80 Pa s for
-    1000 kg/m^3, 20 mm and 5 ms, and a quarter of it in half the spacing."""
+    """Dynamic viscosity [Pa s]: water 1e-3, oil 0.1, honey 10. It acts between particles, and at walls. A substep h can
+    smooth velocities only so far: with a spacing s, about ``density s^2 / h`` is the largest viscosity. That is 80 Pa s
+    for 1000 kg/m^3, 20 mm and 5 ms, and a quarter of it at half the spacing.
+    """
     xsph: float = 0.02
-    """Share of the differences of velocity between neighbours that every substep evens out besides, 0 to 1: it keeps
-    particles from jittering. Schechter, Bridson 2012, doi:10.1145/2185520.2185557."""
+    """Additional share of the velocity differences between neighbours that every substep removes, 0 to 1: it keeps
+    particles from jittering. Schechter, Bridson 2012, doi:10.1145/2185520.2185557.
+    """
     surface_tension: float = 0.0
-    """How strongly neighbours attract each other [N/m]; about the surface tension, 0.072 of water, where particles are
-    as small as drops. In a plane a line pulls so much per metre of depth. Cohesion of Akinci et al. 2013,
-    doi:10.1145/2508363.2508395."""
+    """Strength of attraction between neighbours [N/m]; about the surface tension, 0.072 for water, if particles are as
+    small as drops. In a plane a line pulls this much per metre of depth. Cohesion of Akinci et al. 2013,
+    doi:10.1145/2508363.2508395.
+    """
     vorticity: float = 0.0
-    """How strongly eddies are kept alive [m/s]: vorticity confinement, eq. 16 of Macklin and Mueller."""
+    """Strength with which eddies are sustained [m/s]: vorticity confinement, eq. 16 of Macklin and Mueller."""
     clamp: float = 0.0
-    """Least value of the density constraint ``density / rest density - 1``, not above 0. At 0 particles push each other
-    apart and never pull. Below 0 a free surface pulls together, and soon boils."""
+    """Smallest value of the density constraint ``density / rest density - 1``, not above 0. At 0 particles push each
+    other apart and never pull. Below 0 a free surface contracts, and soon boils.
+    """
     regularization: float = 0.2
-    """How soft a density constraint is, as a share of its squared gradient at rest; not negative. The more, the calmer
-    and the more compressible."""
+    """Softness of a density constraint, as a share of its squared gradient at rest; not negative. Larger values are
+    calmer and more compressible.
+    """
     iterations: int = 4
     """Sweeps over the density constraints in every iteration of the solver."""
 
@@ -84,16 +91,16 @@ class Smoothing:
     dimension: int
     """2 for a fluid in a plane, 3 for one in space."""
     spacing: float
-    """Distance of particles at rest: each has the volume spacing^dimension [m]."""
+    """Distance between particles at rest: each has the volume spacing^dimension [m]."""
 
     @property
     def support(self) -> float:
-        """Radius beyond which nothing is felt [m]."""
+        """Radius beyond which particles have no effect [m]."""
         return SUPPORT * self.spacing
 
     @property
     def amplitude(self) -> float:
-        """What a neighbour in the same place would add to the density, and what a particle itself adds."""
+        """Contribution of a coincident neighbour, or of the particle itself, to the density."""
         return 1.0 / (SETTLED[self.dimension] * float(bell(self._lattice()).sum()))
 
     @property
@@ -103,7 +110,7 @@ class Smoothing:
 
     @property
     def rest_gradient(self) -> float:
-        """Sum of the squares of the gradients of a density by all neighbours in a lattice [1/m^2]."""
+        """Sum of the squares of a density's gradients by all neighbours in a lattice [1/m^2]."""
         q = self._lattice()
         return float((self.slope**2 * (np.maximum(1.0 - q, 0.0) ** 3 * q * self.support) ** 2).sum())
 
@@ -111,7 +118,7 @@ class Smoothing:
     def spread(self) -> float:
         """Second moment of the kernel along an axis [m^2].
 
-        Averaging velocities with the kernel once per unit of time is a kinematic viscosity of half of it.
+        Averaging velocities with the kernel once per unit of time amounts to a kinematic viscosity of half of it.
         """
         return _second_moment(self.dimension) * self.support**2
 
@@ -119,7 +126,8 @@ class Smoothing:
         """Return the share of the kernel beyond a wall at a distance of q support radii, as coefficients.
 
         It is ``e^5 (c0 + c1 e + c2 e^2 + c3 e^3 + c4 e^4)`` with ``e = 1 - q``, shape (5,). Inside the wall it is one
-        less that at the same distance outside. In space it is exact; in a plane it is a fit, with an error below 1e-4.
+        minus the value at the same distance outside. In space it is exact; in a plane it is a fit, with an error below
+        1e-4.
         """
         return _wall_terms(self.dimension).copy()
 
@@ -140,7 +148,7 @@ class Smoothing:
         return np.where(q < 0.0, 1.0 - share, share)
 
     def _lattice(self) -> np.ndarray:
-        """Return the distances of the places of a lattice, in support radii."""
+        """Return the distances of lattice points, in support radii."""
         steps = np.arange(-_REACH, _REACH + 1) / SUPPORT
         places = np.stack(np.meshgrid(*[steps] * self.dimension), axis=-1).reshape(-1, self.dimension)
         return np.linalg.norm(places, axis=1)
@@ -182,7 +190,7 @@ def _wall_moments(dimension: int) -> np.ndarray:
     x, weights = np.polynomial.legendre.leggauss(400)
     wall = 1.0 - depth
     radius = wall + 0.5 * (x + 1.0) * depth
-    cosine = wall / radius  # of the cap of a sphere, or the arc of a circle, that the wall cuts off
+    cosine = wall / radius  # share of the cap of a sphere, or of the arc of a circle, that the wall cuts off
     if dimension == 3:
         shell = np.pi * radius**4
         parts = [2.0 / 3.0 * (1.0 - cosine**3), 2.0 / 3.0 - cosine + cosine**3 / 3.0]

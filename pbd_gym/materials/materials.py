@@ -1,8 +1,8 @@
-"""Materials in SI units, validated when they are made.
+"""Materials in SI units, validated at construction.
 
-Cloth and ropes come in two ways. :class:`ClothMaterial` and :class:`RopeMaterial` give the compliance of each spring,
-and a finer mesh is another cloth. :class:`~pbd_gym.materials.fabrics.Fabric` and
-:class:`~pbd_gym.materials.fabrics.Cord` give what a laboratory measures, and the springs follow from the mesh.
+There are two descriptions of cloth and ropes. :class:`ClothMaterial` and :class:`RopeMaterial` give the compliance of
+each spring, so a finer mesh is a different cloth. :class:`~pbd_gym.materials.fabrics.Fabric` and
+:class:`~pbd_gym.materials.fabrics.Cord` give laboratory measurements, and the springs follow from the mesh.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClothMaterial:
-    """What a cloth is made of, spring by spring.
+    """A cloth material, spring by spring.
 
     A compliance is the inverse of a spring constant: 0 is inextensible, larger is softer, and the static stretch of a
     spring under a force F is ``compliance * F`` (Macklin et al. 2016, XPBD, doi:10.1145/2994258.2994272). That holds
     for threads that are lines, as they are by default, at any substep, and for all springs within a few percent at the
-    substeps that a solver takes by itself. At longer ones springs are softer, and the solver says by how much
+    substeps that a solver chooses. With longer ones springs are softer, and the solver reports by how much
     (:mod:`pbd_gym.sim.substeps`). Numbers default to a light cotton-like fabric.
 
     Raises:
@@ -41,13 +41,15 @@ class ClothMaterial:
     shear_compliance: float = 1e-2
     """Compliance of the diagonals of a sheet [m/N]: 100 N/m, as of woven cotton."""
     bend_compliance: float | None = 1e-2
-    """Compliance of bending constraints, in the units of ``bending``; ``None`` leaves them out."""
+    """Compliance of bending constraints, in the units of ``bending``; ``None`` omits them."""
     bending: str = "distance"
-    """Constraint kind that bends: ``distance`` [m/N] (skips one particle of a sheet, spans two triangles of a
-    garment), ``thread_bending`` [rad^2/J] (of garments, which have no threads, ``dihedral``), ``dihedral`` [rad^2/J] or
-    ``isometric_bending`` [1/J]."""
+    """Bending constraint kind: ``distance`` [m/N] (skips one particle of a sheet, spans two triangles of a garment),
+    ``thread_bending`` [rad^2/J] (``dihedral`` in garments, which have no threads), ``dihedral`` [rad^2/J] or
+    ``isometric_bending`` [1/J].
+    """
     thickness: float = 1.5e-3
-    """How far contact keeps layers apart, from middle to middle [m], whatever the spacing of the particles; above 0."""
+    """Distance at which contact keeps layers apart, from middle to middle [m], whatever the particle spacing; above 0.
+    """
 
     def __post_init__(self) -> None:
         _check_springs(self)
@@ -58,8 +60,8 @@ class ClothMaterial:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return the compliances of ``sheet.structural``, ``sheet.shear`` and ``sheet.bending``.
 
-        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges. Where a sheet ``wrinkles`` one
-        diagonal of a sheared cell does the work of two, and is twice as stiff.
+        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges. In a sheet that ``wrinkles``,
+        one diagonal of a sheared cell does the work of two and is twice as stiff.
         """
         bend = None if self.bend_compliance is None else np.full(len(sheet.bending), self.bend_compliance)
         structural = np.full(len(sheet.structural), self.stretch_compliance)
@@ -71,13 +73,13 @@ class ClothMaterial:
         return np.full(len(mesh.edges()), self.stretch_compliance)
 
     def hinge_compliances(self, corners: np.ndarray) -> np.ndarray | None:
-        """Return the compliances of hinges whose corners lie at ``corners`` (h, 4, 3), or None without bending."""
+        """Return the compliances of hinges with the given ``corners`` (h, 4, 3), or None without bending."""
         return None if self.bend_compliance is None else np.full(len(corners), self.bend_compliance)
 
 
 @dataclass(frozen=True)
 class RopeMaterial:
-    """What a rope is made of, spring by spring. Numbers default to a soft cotton cord of about 8 mm.
+    """A rope material, spring by spring. Numbers default to a soft cotton cord of about 8 mm.
 
     Raises:
         ValueError: if a number is negative, not finite, or the density is zero.
@@ -88,7 +90,7 @@ class RopeMaterial:
     stretch_compliance: float = 1e-6
     """Compliance of the segments [m/N]."""
     bend_compliance: float | None = 1e-2
-    """Compliance of the constraints that skip one particle [m/N]; ``None`` leaves them out."""
+    """Compliance of the constraints that skip one particle [m/N]; ``None`` omits them."""
 
     def __post_init__(self) -> None:
         _check_springs(self)
@@ -103,24 +105,24 @@ class RopeMaterial:
         return np.full(len(lengths), self.stretch_compliance)
 
     def joint_compliances(self, lengths: np.ndarray) -> np.ndarray | None:
-        """Return the compliance between the ends of each two segments [m/N], shape (k - 1,), or None."""
+        """Return the compliance between the ends of every two successive segments [m/N], shape (k - 1,), or None."""
         return None if self.bend_compliance is None else np.full(len(lengths) - 1, self.bend_compliance)
 
 
 @dataclass(frozen=True)
 class Plasticity:
-    """How a solid gives way for good; see :mod:`pbd_gym.constraints.plastic_distance`. Numbers default to a soft clay.
+    """Plastic yielding of a solid; see :mod:`pbd_gym.constraints.plastic_distance`. Numbers default to a soft clay.
 
     Raises:
         ValueError: if a number is out of its range.
     """
 
     yield_strain: float = 0.01
-    """Strain of an edge up to which it springs back."""
+    """Strain below which an edge springs back."""
     creep_rate: float = 50.0
-    """How fast strain beyond that becomes permanent [1/s]."""
+    """Rate at which strain beyond that becomes permanent [1/s]."""
     max_strain: float = 0.6
-    """Largest permanent strain of an edge, either way, below 1."""
+    """Largest permanent strain of an edge, in either direction, below 1."""
 
     def __post_init__(self) -> None:
         check_positive(self, ["creep_rate"])
@@ -131,7 +133,7 @@ class Plasticity:
 
 @dataclass(frozen=True)
 class SoftMaterial:
-    """What an elastic solid is made of. Numbers default to a soft gel.
+    """An elastic solid. Numbers default to a soft gel.
 
     Raises:
         ValueError: if a number is out of its range, or the model is unknown.
@@ -142,14 +144,16 @@ class SoftMaterial:
     young_modulus: float = 1e5
     """Stiffness E [Pa]."""
     poisson_ratio: float = 0.45
-    """How much it widens when squeezed, above -1 and below 0.5 (which would be incompressible)."""
+    """Lateral expansion under compression, above -1 and below 0.5 (which would be incompressible)."""
     model: str = "neo_hookean"
-    """``neo_hookean``: stable neo-Hookean finite elements. ``edges_and_volumes``: every edge a spring, every
-    tetrahedron a volume constraint; cheaper, and right on average over directions for small strains (Poisson's ratio at
-    least 1/4)."""
+    """Constitutive model. ``neo_hookean``: stable neo-Hookean finite elements. ``edges_and_volumes``: every edge a
+    spring, every tetrahedron a volume constraint; cheaper, and correct on average over directions for small strains
+    (Poisson's ratio at least 1/4).
+    """
     plasticity: Plasticity | None = None
-    """How it gives way for good, as clay does; None for a body that always springs back. For ``edges_and_volumes``:
-    edges give way, volumes do not."""
+    """Plastic yielding, as of clay; None for a body that always springs back. For ``edges_and_volumes``: edges yield,
+    volumes do not.
+    """
 
     def __post_init__(self) -> None:
         if self.plasticity is not None:
@@ -181,16 +185,16 @@ class SoftMaterial:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the compliances of edges [m/N] and tetrahedra [m^6/J] for ``edges_and_volumes``.
 
-        Springs of ``5/2 mu`` for Young's modulus make Lame's constants ``mu`` and ``lambda' = mu``
+        Springs of ``5/2 mu`` for Young's modulus give Lame's constants ``mu`` and ``lambda' = mu``
         (:func:`pbd_gym.materials.springs.edge_stiffness`); volumes make up the rest of lambda: ``V0 / (lambda - mu)``.
 
         Args:
-            lengths: of the edges [m], shape (e,).
+            lengths: lengths of the edges [m], shape (e,).
             shares: volume of the tetrahedra at each edge [m^3], shape (e,).
-            volumes: of the tetrahedra [m^3], shape (m,).
+            volumes: volumes of the tetrahedra [m^3], shape (m,).
 
         Returns:
-            Shapes (e,) and (m,); infinite for volumes where Poisson's ratio is 1/4: they are not needed.
+            Shapes (e,) and (m,); infinite for volumes if Poisson's ratio is 1/4, where they are not needed.
         """
         mu = self.young_modulus / (2.0 * (1.0 + self.poisson_ratio))
         rest = mu * (4.0 * self.poisson_ratio - 1.0) / (1.0 - 2.0 * self.poisson_ratio)  # lambda - mu
@@ -200,7 +204,7 @@ class SoftMaterial:
 
 @dataclass(frozen=True)
 class ShapeMaterial:
-    """What a body of shape matching is made of.
+    """A material of shape-matching bodies.
 
     Raises:
         ValueError: if a number is out of its range.
@@ -209,10 +213,13 @@ class ShapeMaterial:
     density: float = 1000.0
     """Mass per volume [kg/m^3], for bodies with a volume."""
     compliance: float = 0.0
-    """Inverse stiffness per mass [s^2]; 0 is rigid. Deformations of a cluster swing with the angular frequency
-    ``1 / sqrt(compliance)``, whatever its mass."""
+    """Inverse stiffness per mass [s^2]; 0 is rigid. Deformations of a cluster oscillate with the angular frequency ``1
+    / sqrt(compliance)``, whatever its mass.
+    """
     damping_time: float = 0.0
-    """Time constant of the damping [s]: a swing of angular frequency w has the damping ratio ``w damping_time / 2``."""
+    """Time constant of the damping [s]: an oscillation of angular frequency w has the damping ratio ``w damping_time /
+    2``.
+    """
 
     def __post_init__(self) -> None:
         check_positive(self, ["density"])
@@ -226,8 +233,8 @@ class ShapeMaterial:
         Args:
             alpha: the classical stiffness, above 0 and at most 1, rigid (Mueller et al. 2005,
                 doi:10.1145/1073204.1073216).
-            time_step: of a substep [s]; at another step the stiffness stays and the share changes.
-            **changes: of other numbers.
+            time_step: length of a substep [s]; at a different step the stiffness stays and the share changes.
+            **changes: other numbers.
 
         Raises:
             ValueError: for a share or a time step out of range.
@@ -238,20 +245,20 @@ class ShapeMaterial:
 
 
 def take_preset(table: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
-    """Return the numbers of a preset, or raise a ValueError that names those there are."""
+    """Return the numbers of a preset, or raise a ValueError that lists the known names."""
     if not isinstance(name, str) or name not in table:
         raise ValueError(f"there is no preset {name!r}; there are {', '.join(table)}")
     return table[name]
 
 
 def check_positive(material: Any, names: list[str]) -> None:
-    """Raise a ValueError that names the first of some numbers of a material that is not finite and above zero."""
+    """Raise a ValueError that names the first of some material numbers that is not finite and positive."""
     for name in names:
         number(f"{type(material).__name__}.{name}", getattr(material, name), positive=True)
 
 
 def check_bending(material: Any) -> None:
-    """Raise a ValueError if the bending kind of a material is none."""
+    """Raise a ValueError if a material's bending kind is unknown."""
     if material.bending not in springs.BENDING_KINDS:
         kinds = ", ".join(springs.BENDING_KINDS)
         raise ValueError(f"{type(material).__name__}.bending must be one of {kinds}, got {material.bending!r}")

@@ -2,17 +2,17 @@
 
 Fabrics: Wang, O'Brien, Ramamoorthi 2011, Data-driven elastic models for cloth, doi:10.1145/2010324.1964966, whose
 database is distributed with ARCSim. It gives, per fabric, density, tensile and shear stiffness [N/m] by strain and
-angle, and bending stiffness [N m] by curvature and angle. Taken here: the mean of warp and weft tension; half of its
-fourth number, which multiplies the tensor shear, half the angle; the mean of all fifteen bending numbers. Linear and
-isotropic is what these materials are not: the numbers are right in the middle of their range. Thickness is not in that
-database: it is what contact keeps layers apart by, and it turns a stiffness in N/m into a modulus in Pa, of which only
-the product with it was measured.
+angle, and bending stiffness [N m] by curvature and angle. The presets use the mean of warp and weft tension; half of
+its fourth number, which multiplies the tensor shear, half the angle; and the mean of all fifteen bending numbers. Real
+fabrics are neither linear nor isotropic: the numbers are right in the middle of their range. Thickness is not in that
+database: it is the distance at which contact keeps layers apart, and it turns a stiffness in N/m into a modulus in Pa;
+only the product of the two was measured.
 
-Bending of what is not in that database, and the ranges to compare with: Feng, Huang, Xu, Wang 2022, Learning-based
-bending stiffness parameter estimation by a drape tester, doi:10.1145/3550454.3555464, whose database
+Bending of fabrics missing from that database, and the ranges to compare with, are from Feng, Huang, Xu, Wang 2022,
+Learning-based bending stiffness parameter estimation by a drape tester, doi:10.1145/3550454.3555464, whose database
 (github.com/DrapeTester/ClothDrapeTester, dataset/dataset.csv) holds the cantilever tests of 618 fabrics: mass per area,
 and rigidity D along warp and weft. The bending length of each is taken as ``(D / (w g))^(1/3)``, D the mean of both.
-``pbd-gym fabrics`` does cantilever and drape tests of all presets.
+``pbd-gym fabrics`` runs cantilever and drape tests of all presets.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ DRAPE_COEFFICIENTS = {
     # calibration of github.com/st-tech/ppf-contact-solver.
     "silk": (0.20, 0.40),
 }
-"""Published drape coefficients of fabrics like some presets, with 30 cm discs on 18 cm."""
+"""Published drape coefficients of fabrics similar to some presets, with 30 cm discs on 18 cm supports."""
 
 SOLIDS = {
     # Vulcanized natural rubber: 950 kg/m^3, shear modulus 0.5 MPa, MatWeb; E = 3 G, as it keeps its volume. A Poisson's

@@ -1,10 +1,12 @@
-"""From elastic moduli to constraints: how stiff a spring must be to stand for its share of a sheet, rod or solid.
+"""Constraint stiffnesses from elastic moduli:
 
-A bending spring holds the moment ``c phi`` of a fold ``phi``. Of the constraint kinds, ``dihedral`` does so at every
-angle, and ``thread_bending`` nearly. ``distance`` (across the fold) and ``isometric_bending`` resist a flat fold not at
-all and a sharp one more than in proportion: their stiffness is chosen so that the moment is right at one reference
-angle. A distance constraint across a fold also resists stretch, by ``4 k`` for each spring k that spans two cells: at
-2 cm, 4 % of the tension of a jersey.
+how stiff a spring must be to represent its share of a sheet, rod or solid.
+
+A bending spring has the moment ``c phi`` at a fold angle ``phi``. Of the constraint kinds, ``dihedral`` does so at
+every angle, and ``thread_bending`` nearly. ``distance`` (across the fold) and ``isometric_bending`` do not resist a
+flat fold and resist a sharp one more than proportionally: their stiffness is chosen so that the moment is right at one
+reference angle. A distance constraint across a fold also resists stretch, by ``4 k`` for each spring k that spans two
+cells: at 2 cm, 4 % of the tension of a jersey.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 BENDING_KINDS = ("distance", "thread_bending", "dihedral", "isometric_bending")
-"""Constraint kinds that may bend cloth."""
+"""Constraint kinds that can bend cloth."""
 
 
 def hinge_kind(kind: str) -> str:
@@ -27,13 +29,13 @@ def grid_stiffness(
 
     With diagonals of :func:`diagonal_stiffness` a cell of sides l and s stores, per area, ``1/2 C_l e_l^2 + 1/2 C_s
     e_s^2 + G e_l e_s + 1/2 G g^2`` under the strains e and g, where ``C_l = k l / s + G (l / s)^2``. The sheet has the
-    uniaxial stiffness Y along both when ``C_l = C_s = C`` and ``C - G^2 / C = Y``. Exact for small strains, but for
-    Poisson's ratio, which is then ``G / C``: springs alone cannot have any other (Cauchy's relation); an isotropic
-    sheet of Poisson's ratio 1/3 is met in full.
+    uniaxial stiffness Y along both when ``C_l = C_s = C`` and ``C - G^2 / C = Y``. This is exact for small strains,
+    except for Poisson's ratio, which is ``G / C``: springs alone cannot have any other (Cauchy's relation); an
+    isotropic sheet of Poisson's ratio 1/3 is reproduced exactly.
 
     Args:
         lengths: l of each spring [m], shape (m,).
-        widths: of the strip it carries [m], shape (m,); half as much at the border of the sheet.
+        widths: width of the strip it carries [m], shape (m,); half as much at the border of the sheet.
         across: s, the side of a cell across it [m], shape (m,).
         tension: Y, Young's modulus times thickness [N/m].
         shear: G, shear modulus times thickness [N/m].
@@ -52,7 +54,7 @@ def grid_stiffness(
 
 
 def diagonal_stiffness(cell: tuple[float, float], shear: float) -> float:
-    """Return the stiffness of both diagonals of a cell [N/m] that makes the shear stiffness of a sheet [N/m].
+    """Return the stiffness of both diagonals of a cell [N/m] that gives the shear stiffness of a sheet [N/m].
 
     A shear g stretches them by ``+- l s g / d``, d their length: ``2 k (l s / d)^2 g^2 / 2 = 1/2 G g^2 l s``.
     """
@@ -69,7 +71,7 @@ def edge_stiffness(lengths: np.ndarray, shares: np.ndarray, modulus: float) -> n
     triangulated spring meshes, doi:10.1080/10867651.1998.10487490.
 
     Args:
-        lengths: of the edges [m], shape (e,).
+        lengths: lengths of the edges [m], shape (e,).
         shares: sum over the elements at each edge, shape (e,) [m^2] or [m^3].
         modulus: Young's modulus times thickness [N/m], or Young's modulus [Pa].
 
@@ -97,14 +99,13 @@ def hinge_stiffness(corners: np.ndarray, bending: float) -> np.ndarray:
 
 
 def hinge_compliance(kind: str, corners: np.ndarray, stiffness: np.ndarray, angle: float) -> np.ndarray:
-    """Return the compliance, in the units of ``kind``, of constraints that stand for hinges.
+    """Return the compliance, in the units of ``kind``, of constraints that represent hinges.
 
     Args:
         kind: one of :data:`BENDING_KINDS`.
-        corners: at rest [m], shape (h, 4, 3): shared edge 0-1, wings 2 and 3. Only its lengths count: a hinge that is
-            folded at rest gets the numbers of a flat one.
-        stiffness: c of each [J/rad^2], shape (h,).
-        angle: at which kinds that are not linear hold the moment ``c angle`` [rad].
+        corners: rest positions [m], shape (h, 4, 3): shared edge 0-1, wings 2 and 3. Only its lengths count: a hinge
+        folded at rest gets the numbers of a flat one. stiffness: c of each [J/rad^2], shape (h,). angle: fold angle at
+        which nonlinear kinds have the moment ``c angle`` [rad].
 
     Returns:
         Shape (h,).
@@ -131,16 +132,15 @@ def fold_compliance(
 ) -> np.ndarray:
     """Return the compliance of a distance constraint across a fold [m/N].
 
-    The ends are ``d(phi) = sqrt(near^2 + far^2 + 2 near far cos(phi) + offset^2)`` apart. A spring k between them holds
+    The ends are ``d(phi) = sqrt(near^2 + far^2 + 2 near far cos(phi) + offset^2)`` apart. A spring k between them has
     the moment ``k (d(0) - d) near far sin(phi) / d``, which is set to ``c phi`` at the reference angle. For three
     points a distance l apart and a small angle k is ``8 c / (l phi)^2``.
 
     Args:
         stiffness: c, moment per angle [J/rad^2], shape (m,).
         near: distance of one end from the fold [m], shape (m,).
-        far: of the other, shape (m,).
-        offset: of the ends along the fold [m].
-        angle: reference [rad].
+        far: distance of the other, shape (m,). offset: offset of the ends along the fold [m]. angle: reference angle
+        [rad].
     """
     flat = np.sqrt((near + far) ** 2 + offset**2)
     folded = np.sqrt(near**2 + far**2 + 2.0 * near * far * np.cos(angle) + offset**2)

@@ -1,6 +1,6 @@
 """Pictures of cloth, ropes and soft bodies, drawn in software; pygame is imported only when needed.
 
-Cameras, colours and the backdrop are common to pictures for people (:mod:`pbd_gym.rendering.pictures`) and to those for
+Cameras, colours and the backdrop are shared by pictures for people (:mod:`pbd_gym.rendering.pictures`) and to those for
 agents (:mod:`pbd_gym.rendering.batched`).
 """
 

@@ -1,4 +1,4 @@
-"""The backdrop of a picture: a soft sky and chequered planes that fade into it."""
+"""Backdrop of a picture: a soft sky and chequered planes that fade into it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.colors import FLOOR, FLOOR_DARK, FLOOR_LINE, SKY_BOTTOM, SKY_TOP
 
 SHADOW_ALPHA = 0.38
-"""How dark shadows are, from 0 to 1."""
+"""Darkness of shadows, from 0 to 1."""
 SHADOW_POINTS = 128
-"""Resolution of the shadow mask along the shorter side of a picture; its pixels if there are fewer."""
+"""Resolution of the shadow mask along the shorter side of a picture; at most its number of pixels."""
 
 Planes = Sequence[tuple[Any, float]]
 """Half-spaces as (unit normal, offset [m]): n . x = offset on the surface, more outside."""
 
 
 def backdrop(size: Size, planes: Planes, camera: Camera) -> np.ndarray:
-    """Return sky and planes, shape (height, width, 3), uint8; cached while the camera and the planes stay the same."""
+    """Return sky and planes, shape (height, width, 3), uint8; cached until the camera or the planes change."""
     return _backdrop(size, _camera_key(camera), _planes_key(planes))
 
 
@@ -99,7 +99,7 @@ def tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cell_size(distance: float) -> float:
-    """Return the length of the cells of a plane [m] seen from a distance [m]: 0.1, 0.25, 0.5, 1, and so on."""
+    """Return the cell size of a plane [m] seen from a distance [m]: 0.1, 0.25, 0.5, 1, and so on."""
     length = 0.13 * distance
     power = 10.0 ** np.floor(np.log10(length))
     return float(power * max(step for step in (1.0, 2.5, 5.0) if step <= length / power * 1.0001 or step == 1.0))

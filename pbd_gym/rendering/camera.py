@@ -11,15 +11,17 @@ from pbd_gym.runtime.checks import number, shaped
 Size = tuple[int, int]
 
 NEAR = 0.01
-"""Points nearer than this in front of the eye [m] are not drawn."""
+"""Smallest depth at which points are drawn [m]."""
 PITCH_LIMIT = 1.55
-"""Largest pitch [rad], a little under a quarter turn: at the pole "up" would have no direction."""
+"""Largest pitch [rad], slightly below a quarter turn: at the pole "up" would have no direction."""
 _MARGIN = 1.12  # room left around a box that a camera is fitted to
 
 
 @dataclass
 class Camera:
-    """Looks at ``target`` from ``distance`` away; :meth:`orbit`, :meth:`zoom` and :meth:`pan` change it in place.
+    """A camera that looks at ``target`` from ``distance`` away;
+
+    :meth:`orbit`, :meth:`zoom` and :meth:`pan` change it in place.
 
     Raises:
         TypeError: for anything but numbers.
@@ -29,11 +31,11 @@ class Camera:
     target: np.ndarray = field(default_factory=lambda: np.zeros(3))
     """Point in the middle of the picture [m], shape (3,)."""
     distance: float = 3.0
-    """From the eye to the target [m]."""
+    """Distance from the eye to the target [m]."""
     yaw: float = 0.45
-    """Turn about the vertical [rad]; 0 looks along -z, a positive turn takes the eye towards +x."""
+    """Rotation about the vertical [rad]; 0 looks along -z, a positive angle moves the eye towards +x."""
     pitch: float = 0.24
-    """Height of the eye above the target [rad]."""
+    """Elevation of the eye above the target [rad]."""
     fov: float = 0.6
     """Field of view across the shorter side of the picture [rad]."""
 
@@ -76,7 +78,7 @@ class Camera:
 
     @classmethod
     def overview(cls, lower: np.ndarray, upper: np.ndarray, size: Size = (512, 512)) -> Camera:
-        """Return the camera that shows a box [m] and looks down on it the more, the flatter it lies.
+        """Return the camera that shows a box [m], looking down more steeply on a flatter box.
 
         Raises:
             ValueError: as :meth:`fit`.
@@ -98,11 +100,11 @@ class Camera:
         )
 
     def eye(self) -> np.ndarray:
-        """Return where the camera stands [m], shape (3,)."""
+        """Return the position of the camera [m], shape (3,)."""
         return self.target - self.distance * self.axes()[2]
 
     def light(self) -> np.ndarray:
-        """Return the unit direction to the light, which goes round with the camera: no side is left in the dark."""
+        """Return the unit direction to the light, which follows the camera so that no side is left in the dark."""
         back = np.array([np.sin(self.yaw), 0.0, np.cos(self.yaw)])
         light = -0.62 * self.axes()[0] + np.array([0.0, 0.72, 0.0]) + 0.5 * back
         return light / np.linalg.norm(light)
@@ -112,17 +114,16 @@ class Camera:
         return float(min(size) / 2 / np.tan(self.fov / 2))
 
     def orbit(self, dx: float, dy: float) -> None:
-        """Turn about the target as if the scene were dragged by (dx, dy) pixels (0.008 rad per pixel)."""
+        """Orbit the target as if the scene were dragged by (dx, dy) pixels (0.008 rad per pixel)."""
         self.yaw = float((self.yaw - 0.008 * dx + np.pi) % (2 * np.pi) - np.pi)
         self.pitch = float(np.clip(self.pitch + 0.008 * dy, -PITCH_LIMIT, PITCH_LIMIT))
 
     def zoom(self, factor: float, pixel: tuple[float, float] | None = None, size: Size = (512, 512)) -> None:
-        """Make the target ``factor`` times as large, by going nearer.
+        """Magnify the target by ``factor``, by moving nearer.
 
         Args:
-            factor: above 0.
-            pixel: what of the target's depth is seen here stays here; the middle of the picture by default.
-            size: width and height of the picture [pixels].
+            factor: magnification, above 0. pixel: pixel that keeps showing the same point at the target's depth; the
+            middle of the picture by default. size: width and height of the picture [pixels].
 
         Raises:
             ValueError: unless ``factor`` is positive and finite.
@@ -135,18 +136,18 @@ class Camera:
             self.target = self.target + before - self.unproject(pixel, self.distance, size)
 
     def pan(self, dx: float, dy: float, size: Size = (512, 512)) -> None:
-        """Shift the target so that what is at its depth moves by (dx, dy) pixels."""
+        """Shift the target so that points at its depth move by (dx, dy) pixels."""
         right, up, _ = self.axes()
         self.target = self.target + (up * dy - right * dx) * (self.distance / self.focal(size))
 
     def stay_above(self, normal: np.ndarray, offset: float) -> None:
-        """Take the target out of ground n . x < offset, and raise the eye until it is above it, too.
+        """Move the target out of the ground n . x < offset, and raise the eye until it is above it, too.
 
-        Half-spaces that do not lie below, such as walls, change nothing.
+        Half-spaces that do not lie below, such as walls, have no effect.
 
         Args:
             normal: unit normal of the ground, shape (3,).
-            offset: along it [m].
+            offset: offset along the normal [m].
         """
         if normal[1] < 0.5:
             return
@@ -170,14 +171,14 @@ class Camera:
         return np.stack([size[0] / 2 + x * scale, size[1] / 2 - y * scale], axis=1), depth
 
     def unproject(self, pixel: tuple[float, float] | np.ndarray, depth: float, size: Size) -> np.ndarray:
-        """Return the point [m], shape (3,), that is seen at ``pixel`` and is ``depth`` metres deep."""
+        """Return the point [m], shape (3,), seen at ``pixel`` at a depth of ``depth`` metres."""
         right, up, forward = self.axes()
         focal = self.focal(size)
         slope = right * (pixel[0] - size[0] / 2) / focal - up * (pixel[1] - size[1] / 2) / focal + forward
         return self.eye() + slope * depth
 
     def ray(self, pixel: tuple[float, float] | np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
-        """Return the eye [m] and the unit direction, each of shape (3,), of what is seen at ``pixel``."""
+        """Return the eye [m] and the unit direction of the ray through ``pixel``, each of shape (3,)."""
         origin = self.eye()
         direction = self.unproject(pixel, 1.0, size) - origin
         return origin, direction / np.linalg.norm(direction)

@@ -1,4 +1,4 @@
-"""The colours of everything that is drawn, and colour maps, which show a number of every particle."""
+"""Colours of everything that is drawn, and colour maps for per-particle numbers."""
 
 from __future__ import annotations
 
@@ -25,32 +25,35 @@ PIN: Color = (52, 60, 80)
 
 
 STOPS = np.array([(58, 76, 168), (72, 158, 196), (226, 232, 214), (240, 170, 84), (206, 54, 58)], dtype=np.float64)
-"""From low to high: cold, pale in the middle, warm; told apart by brightness at both ends."""
+"""Colours from low to high: cold, pale in the middle, warm; distinguishable by brightness at both ends."""
 
 
 @dataclass(frozen=True)
 class Coloring:
-    """A number of every particle, shown by colours.
+    """A per-particle number shown by colours.
 
     Raises:
-        ValueError: unless there are numbers in one row, and a range.
+        ValueError: unless the numbers form one row, and the range is valid.
     """
 
     title: str
-    """What the numbers are, with their unit."""
+    """Quantity and unit."""
     values: np.ndarray
     """Shape (n,)."""
     low: float
-    """Number of the first colour, and of what lies below."""
+    """Number of the first colour, also used for lower values."""
     high: float
-    """Number of the last colour, and of what lies above."""
+    """Number of the last colour, also used for higher values."""
 
     def __post_init__(self) -> None:
         if np.ndim(self.values) != 1 or not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
-            raise ValueError(f"colouring {self.title!r} needs one number a particle and low < high")
+            raise ValueError(f"colouring {self.title!r} needs one number per particle and low < high")
 
     def colors(self) -> np.ndarray:
-        """Return red, green and blue of each particle, 0 to 255, shape (n, 3); what is not finite counts as low."""
+        """Return red, green and blue of each particle, 0 to 255, shape (n, 3);
+
+        values that are not finite count as low.
+        """
         share = np.nan_to_num((np.asarray(self.values, np.float64) - self.low) / (self.high - self.low))
         return ramp(share)
 

@@ -1,4 +1,4 @@
-"""The arithmetic of triangles, balls and tubes that pictures for people and those for agents share.
+"""Arithmetic of triangles, balls and tubes shared by pictures for people and for agents.
 
 Points are in the axes of the camera: right, up and forward [m]. They are left-handed.
 """
@@ -8,11 +8,11 @@ from typing import no_type_check
 import warp as wp
 
 NEAR = wp.constant(0.01)
-"""Nothing nearer than this in front of the eye is drawn [m], as in :mod:`pbd_gym.rendering.camera`."""
+"""Smallest depth in front of the eye at which anything is drawn [m], as in :mod:`pbd_gym.rendering.camera`."""
 FAR = wp.constant(1.0e6)
-"""A vertex beyond that belongs to a simulation that has blown up [m]."""
+"""Distance beyond which a vertex belongs to an exploded simulation [m]."""
 MISS = wp.constant(1.0e30)
-"""Depth of what a ray does not meet."""
+"""Depth of a ray that hits nothing."""
 
 
 @wp.func
@@ -20,7 +20,7 @@ MISS = wp.constant(1.0e30)
 def shade(normal: wp.vec3, to_eye: wp.vec3, light: wp.vec3, up: wp.vec3):
     """Return the brightness and the gloss of a surface.
 
-    Light reaches round the edge, as it does under an open sky, and a little from the eye opens up undersides.
+    Light wraps around edges, as under an open sky, and a little light from the eye brightens undersides.
     """
     wrapped = wp.clamp(wp.dot(normal, light) * 0.6 + 0.4, 0.0, 1.0)
     gloss = wp.clamp(wp.dot(normal, wp.normalize(light + to_eye)), 0.0, 1.0)
@@ -48,7 +48,7 @@ def bounds(low_x: float, high_x: float, low_y: float, high_y: float, width: int,
 @wp.func
 @no_type_check
 def triangle_bounds(a: wp.vec3, b: wp.vec3, c: wp.vec3, focal: float, width: int, height: int):
-    """Return the pixels in which a triangle may be seen; all of them if it reaches behind the eye."""
+    """Return the pixels in which a triangle may be visible; all of them if it reaches behind the eye."""
     box = wp.vec4i(0, 0, width, height)
     if wp.min(a[2], wp.min(b[2], c[2])) > NEAR:
         sa = focal / a[2]
@@ -74,7 +74,7 @@ def lower(value: float, near: float, far: float):
 @wp.func
 @no_type_check
 def round_bounds(a: wp.vec3, b: wp.vec3, radius: float, focal: float, width: int, height: int):
-    """Return the pixels in which a capsule may be seen: those of the boxes round the balls at its ends."""
+    """Return the pixels in which a capsule may be visible: those of the boxes around the balls at its ends."""
     box = wp.vec4i(0, 0, width, height)
     if wp.min(a[2], b[2]) - radius > NEAR:
         an = focal / (a[2] - radius)
@@ -107,7 +107,7 @@ def nearest_on(a: wp.vec3, b: wp.vec3, point: wp.vec3):
 @wp.func
 @no_type_check
 def edge_of(focal: float, a: wp.vec3, b: wp.vec3):
-    """Return the edge function through two points: b less a, so that what is far away keeps its digits."""
+    """Return the edge function through two points, from b minus a, so that far points keep their digits."""
     start = wp.vec3(focal * a[0], -focal * a[1], a[2])
     along = wp.vec3(focal * (b[0] - a[0]), -focal * (b[1] - a[1]), b[2] - a[2])
     return wp.cross(start, along)
@@ -130,7 +130,7 @@ def hit_ball(ray: wp.vec3, center: wp.vec3, radius: float):
 @wp.func
 @no_type_check
 def hit_tube(ray: wp.vec3, a: wp.vec3, b: wp.vec3, radius: float):
-    """Return the depth at which a ray enters the tube round a segment, without its ends, or MISS."""
+    """Return the depth at which a ray enters the tube around a segment, without its ends, or MISS."""
     depth = MISS
     length = wp.length(b - a)
     if length > 1.0e-9:

@@ -1,1 +1,1 @@
-"""What the process runs on: devices, threads, compiling in the background, and checks of arguments."""
+"""Runtime support: devices, threads, compiling in the background, and checks of arguments."""

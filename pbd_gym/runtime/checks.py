@@ -11,11 +11,11 @@ import numpy as np
 INT32_MAX = 2**31 - 1
 """Largest count: kernels count in 32 bits."""
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-"""Largest number: beyond it, float32 has infinity only."""
+"""Largest number: beyond it, float32 has only infinity."""
 MAX_SIDE = 16384
 """Largest side of a picture [pixels]."""
 FARTHEST = 1e6
-"""Largest coordinate of a position or displacement [m]; float32 is no finer than 6 cm out there."""
+"""Largest coordinate of a position or displacement [m]; float32 has a resolution of only 6 cm out there."""
 FASTEST = 1e6
 """Largest component of a velocity that can be set [m/s]."""
 LARGEST = 1e6
@@ -26,7 +26,7 @@ def broadcast(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarra
     """Return ``array`` broadcast to ``shape``.
 
     Raises:
-        ValueError: if it cannot be.
+        ValueError: if the shapes do not match.
     """
     try:
         return np.broadcast_to(array, shape)
@@ -47,7 +47,7 @@ def as_array(name: str, value: Any) -> np.ndarray:
 
 
 def reals(name: str, value: Any) -> np.ndarray:
-    """Return ``value`` as an array of real numbers in a dtype of its own; they need not be finite.
+    """Return ``value`` as an array of real numbers in its own dtype; they need not be finite.
 
     Raises:
         TypeError: for anything but integers and floating-point numbers, such as strings, booleans and None.
@@ -60,7 +60,7 @@ def reals(name: str, value: Any) -> np.ndarray:
 
 
 def integers(name: str, value: Any, least: int = -INT32_MAX - 1, most: int = INT32_MAX) -> np.ndarray:
-    """Return ``value`` as an array of integers from ``least`` to ``most`` in a dtype of its own.
+    """Return ``value`` as an array of integers from ``least`` to ``most`` in its own dtype.
 
     Raises:
         ValueError: for numbers that are not integers or out of range, or rows of different lengths.
@@ -79,9 +79,9 @@ def finite(
     """Return ``value`` as an array of ``dtype`` broadcast to ``shape``, with every number finite.
 
     Args:
-        name: of the argument.
+        name: name of the argument.
         value: a number or an array of numbers.
-        shape: to broadcast to.
+        shape: shape to broadcast to.
         dtype: floating-point type to return.
         largest: bound of the magnitude of each number.
 
@@ -92,7 +92,7 @@ def finite(
     given = reals(name, value)
     if not np.isfinite(given).all():
         raise ValueError(f"{name} must be finite")
-    # As float64, for -128 has no magnitude in int8.
+    # As float64, since -128 has no magnitude in int8.
     if given.size and float(np.abs(given.astype(np.float64)).max()) > largest:
         raise ValueError(f"{name} must be finite and at most {largest:g} in magnitude")
     return broadcast(name, given.astype(dtype, copy=False), shape)
@@ -116,7 +116,7 @@ def shaped(name: str, value: Any, shape: Sequence[int], largest: float = FARTHES
 
     Raises:
         TypeError: for anything but real numbers.
-        ValueError: for another shape, or a number that is not finite or too large.
+        ValueError: for a wrong shape, or a number that is not finite or too large.
     """
     given = reals(name, value)
     if given.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, given.shape, strict=True)):
@@ -166,11 +166,11 @@ def number(
     """Return ``value`` as a finite float from ``least`` to ``most``.
 
     Args:
-        name: of the argument.
+        name: name of the argument.
         value: a number.
         least: smallest value allowed.
         most: largest value allowed.
-        positive: whether zero and less are refused as well.
+        positive: whether zero and negative numbers are refused as well.
 
     Raises:
         TypeError: for anything but one real number.
@@ -215,7 +215,7 @@ def image_size(size: Any) -> tuple[int, int]:
 
     Raises:
         TypeError: for anything but whole numbers.
-        ValueError: for a side that is not from 1 to 16384 pixels, or more or fewer than two numbers.
+        ValueError: for a side that is not from 1 to 16384 pixels, or the wrong count of numbers.
     """
     sides = tuple(size) if isinstance(size, Sequence | np.ndarray) and not isinstance(size, str) else (size, size)
     if len(sides) != 2:

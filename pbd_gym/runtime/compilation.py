@@ -1,7 +1,7 @@
-"""Compilation: one thread at a time, announced where it takes long, and in the background while others simulate.
+"""Compilation: one thread at a time, announced if it takes long, and in the background while others simulate.
 
-Warp's own log lines stay off the screen meanwhile. Compilers run without the interpreter's lock, and a kernel that is
-being compiled is launched by nobody before it is loaded.
+Warp's own log lines stay off the screen meanwhile. Compilers run without the interpreter's lock, and nobody launches a
+kernel that is being compiled before it is loaded.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from pbd_gym.runtime.files import first_time
 from pbd_gym.runtime.messages import announced, quiet_warp, start_warp
 
 DELAY = 0.8
-"""Kernels that are in the cache load faster than this [s]; then nothing is said."""
+"""Time after which a message is shown [s]; kernels in the cache load faster."""
 _TEXT = "compiling kernels for this machine (some seconds, once; they are kept for later starts) ..."
 
 _turn = threading.RLock()
-_depth = 0  # of blocks within one another, in the thread whose turn it is
+_depth = 0  # of nested blocks, in the thread whose turn it is
 
 
 @contextmanager
 def cache_errors() -> Iterator[None]:
-    """Wrap what uses Warp's cache: an error in it also says how to have the cache elsewhere."""
+    """Add advice on moving the cache to errors raised while Warp's cache is used."""
     try:
         yield
     except OSError as error:
@@ -47,10 +47,10 @@ def cache_errors() -> Iterator[None]:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Wrap what may compile kernels: if it takes long, one line on standard error says why.
+    """Context for compiling kernels: if it takes long, one line on standard error says why.
 
     Raises:
-        RuntimeError: what compiles has an error in its C++; the message names file and line of the header.
+        RuntimeError: for an error in the kernels' C++; the message names file and line of the header.
     """
     global _depth
     with _turn:
@@ -67,14 +67,14 @@ def compiling() -> Iterator[None]:
 
 @contextmanager
 def compiling_once(*what: Any) -> Iterator[None]:
-    """Wrap what compiles kernels the first time: another process that needs the same ones waits, and then loads them.
+    """Context for compiling kernels for the first time: other processes that need the same ones wait, then load them.
 
     Args:
-        *what: says which kernels they are.
+        *what: values that identify the kernels.
     """
     with compiling():
         start_warp()  # only then is it known where kernels are kept
-        text = re.sub(r" at 0x[0-9a-f]+", "", repr(what))  # what addresses there are differ from process to process
+        text = re.sub(r" at 0x[0-9a-f]+", "", repr(what))  # addresses differ from process to process
         name = f"pbd_gym-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
         with first_time(Path(str(wp.config.kernel_cache_dir)) / name):
             yield
@@ -85,7 +85,7 @@ _launched: set[tuple[Any, str]] = set()
 
 @contextmanager
 def first_launch(kernel: Any, device: Any) -> Iterator[None]:
-    """Wrap a launch of a kernel: the first one on a device loads its module, and does so inside :func:`compiling`.
+    """Context for a launch of a kernel: the first one on a device loads its module, inside :func:`compiling`.
 
     Without this, Warp reports the module on standard output. Later launches cost a look-up.
     """
@@ -100,7 +100,7 @@ def first_launch(kernel: Any, device: Any) -> Iterator[None]:
 
 @contextmanager
 def with_blocks(block_dim: int) -> Iterator[None]:
-    """Let Warp compile and record launches with blocks of several threads on a CPU meanwhile."""
+    """Context in which Warp compiles and records launches with blocks of several threads on a CPU."""
     before = getattr(wp.config, "enable_cpu_blocks", None)
     if before is None:
         yield
@@ -113,7 +113,7 @@ def with_blocks(block_dim: int) -> Iterator[None]:
 
 
 class Ahead:
-    """Knows which kernels are loaded, and loads others in the background."""
+    """Keeps track of loaded kernels, and loads others in the background."""
 
     def __init__(self) -> None:
         self._loaded: set[tuple[Any, ...]] = set()
@@ -121,14 +121,14 @@ class Ahead:
         self._pool: ThreadPoolExecutor | None = None
 
     def note(self, kernel: Any, device: str, block_dim: int) -> None:
-        """Be told that a kernel is loaded."""
+        """Record that a kernel is loaded."""
         self._loaded.add((kernel, device, block_dim))
 
     def ready(self, kernel: Any, device: str, block_dim: int) -> bool:
-        """Return whether a kernel is loaded; if not, that begins, and asking again tells when it is done.
+        """Return whether a kernel is loaded; if not, start loading it, so that a later call can tell when it is done.
 
         Args:
-            kernel: in a module of its own.
+            kernel: kernel with its own module.
             device: name of a Warp device.
             block_dim: threads of a block.
 
@@ -152,10 +152,10 @@ class Ahead:
 
 
 def load(kernel: Any, device: str, block_dim: int) -> None:
-    """Compile a kernel unless that was done earlier, and load it."""
+    """Compile a kernel unless it has been compiled before, and load it."""
     with compiling(), with_blocks(block_dim):
         wp.load_module(kernel.module, device=device, block_dim=block_dim)
 
 
 AHEAD = Ahead()
-"""That of the process."""
+"""Instance shared by the whole process."""

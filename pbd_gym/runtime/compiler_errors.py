@@ -1,6 +1,6 @@
-"""Errors of the C++ compilers: one that names file and line of a header, in place of pages on standard error.
+"""C++ compiler errors: one message with file and line of a header, instead of pages on standard error.
 
-Clang and NVRTC, which Warp calls, write what they find to file descriptor 2, and all that Warp raises is a number.
+Clang and NVRTC, which Warp calls, write their messages to file descriptor 2, and Warp raises only a number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import IO
 import warp as wp
 
 INTERVAL = 0.1
-"""After so long a line that is no compiler's appears on the screen [s]."""
+"""Time after which a line that is not a compiler's appears on the screen [s]."""
 _START = re.compile(rb"^Warp NVRTC |^In file included from |^[^\s:(][^:(\n]*\.(?:h|cpp|cu)[:(]\d+")
 _ERROR = re.compile(r"^.*?[:(]\d+\)?(?::\d+)?: (?:fatal |catastrophic )?error(?: #\S+)?: (.*)$", re.MULTILINE)
 _HEADER = re.compile(r"^\s*(/[^\n:(]*\.h)[:(](\d+)", re.MULTILINE)
@@ -26,10 +26,10 @@ _WARP = str(Path(wp.__file__).parent)
 
 
 def describe(output: str) -> str | None:
-    """Return one line on the first error of a compiler: file and line of the header at fault, and what is wrong.
+    """Return one line on a compiler's first error: file and line of the header at fault, and the message.
 
-    Where the error shows in code that Warp has generated, the header is the first that the compiler names, as the place
-    of a function that does not fit, and there may be none. None where the compiler has found no error.
+    Where the error shows in code that Warp has generated, the header is the first that the compiler names as the place
+    of a function that does not fit, and there may be none. None if the compiler found no error.
     """
     found = _ERROR.search(output)
     if found is None:
@@ -41,7 +41,7 @@ def describe(output: str) -> str | None:
 
 
 class _Watch:
-    """File that takes the place of standard error, of which all but a compiler's messages goes on to the screen."""
+    """File that replaces standard error, forwarding everything but compiler messages to the screen."""
 
     def __init__(self, caught: IO[bytes], screen: int) -> None:
         self._caught, self._screen = caught, screen
@@ -52,7 +52,7 @@ class _Watch:
         self._thread.start()
 
     def end(self) -> None:
-        """Take in what is left."""
+        """Read the remaining output."""
         self._ended.set()
         self._thread.join()
         self._take(last=True)
@@ -76,9 +76,9 @@ class _Watch:
 
 @contextmanager
 def compiler_errors() -> Iterator[None]:
-    """Wrap what may compile kernels: errors in their C++ become a RuntimeError that names the header.
+    """Context for compiling kernels: errors in their C++ become a RuntimeError that names the header.
 
-    Meanwhile file descriptor 2 leads to a file, and what others write there gets to the screen a little later.
+    Meanwhile file descriptor 2 is redirected to a file, and other output reaches the screen slightly later.
     """
     try:
         screen = os.dup(2)

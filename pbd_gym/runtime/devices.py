@@ -1,7 +1,7 @@
-"""Devices: which there are, how much memory of one is free, and how many of its threads serve a group of environments.
+"""Devices: available ones, their free memory, and the number of threads that serve a group of environments.
 
 A CPU serves a group with one thread, on vectors. It can also execute what a GPU does: a block of threads, as fibers
-that take turns at barriers. That is slow, and serves to look at the code for GPUs where there is none.
+that take turns at barriers. That is slow, and serves to test GPU code without a GPU.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from pbd_gym.runtime.compilation import cache_errors
 from pbd_gym.runtime.messages import start_warp
 
 VARIABLE = "PBD_GYM_CPU_BLOCKS"
-"""Environment variable with the threads of a block on a CPU."""
+"""Environment variable for the threads of a block on a CPU."""
 CUDA_BLOCK_DIMS = 32, 256
-"""Threads of a CUDA block, at least and at most. With 32 of them a barrier costs next to nothing; up to 256, two blocks
-have enough registers side by side."""
+"""Smallest and largest number of threads of a CUDA block. With 32 of them a barrier costs next to nothing; up to 256,
+two blocks have enough registers side by side.
+"""
 LARGEST = 1024
-"""Threads of a block at most."""
+"""Largest number of threads of a block."""
 
 ONE_AT_A_TIME = threading.Lock()
-"""Held while blocks run on a CPU: the memory that their threads share is one for the whole process."""
+"""Lock held while blocks run on a CPU, since their threads' shared memory exists once per process."""
 
 
 def find_device(name: str) -> Any:
@@ -35,7 +36,7 @@ def find_device(name: str) -> Any:
     A process uses one device; several GPUs are used by one process each.
 
     Raises:
-        ValueError: for a device that is not there; the message names those that are.
+        ValueError: for an unavailable device; the message lists those available.
     """
     with cache_errors():
         start_warp()
@@ -47,12 +48,12 @@ def find_device(name: str) -> Any:
 
 
 def free_memory(device: Any) -> int | None:
-    """Return how much memory of a device is free now [bytes], or None where the system does not tell."""
+    """Return a device's free memory [bytes], or None if the system does not report it."""
     return int(device.free_memory) if device.is_cuda else free_host_memory()
 
 
 def free_host_memory() -> int | None:
-    """Return how much memory of this machine is free now [bytes], or None where the system does not tell."""
+    """Return this machine's free memory [bytes], or None if the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
@@ -61,14 +62,14 @@ def free_host_memory() -> int | None:
 
 
 def choose_block_dim(device: Any, wanted: int | None = None) -> int:
-    """Return how many threads serve a group of environments, on a GPU at most.
+    """Return the number of threads that serve a group of environments, the largest possible on a GPU.
 
     Args:
         device: Warp device.
-        wanted: threads of a block on a CPU, 1 to 1024. By default :data:`VARIABLE` says, and without it there is one.
+        wanted: threads of a block on a CPU, 1 to 1024. By default the value of :data:`VARIABLE`, or one.
 
     Raises:
-        ValueError: for another number, on a device that is not a CPU, or with a Warp that has no blocks on a CPU.
+        ValueError: for an invalid number, a device that is not a CPU, or a Warp version without blocks on a CPU.
     """
     if device.is_cuda:
         if wanted is not None:
@@ -87,13 +88,13 @@ def choose_block_dim(device: Any, wanted: int | None = None) -> int:
 
 
 def fitting_block_dim(work: float) -> int:
-    """Return how many threads a CUDA block has: a power of two, so many that few of them are idle.
+    """Return the number of threads of a CUDA block: a power of two that leaves few of them idle.
 
     Measured on an H100: with 32 threads in place of 256 a lift of a soft ball, whose colours have 6 constraints, is 6
     times as fast; a cloth of 1,024 particles, whose colours have 488, 3.4 times as slow.
 
     Args:
-        work: how much there is to do between two barriers, such as constraints of a colour.
+        work: number of work items between two barriers, such as constraints of a colour.
     """
     fewest, most = CUDA_BLOCK_DIMS
     return min(max(1 << int(work).bit_length() >> 1, fewest), most)

@@ -1,4 +1,4 @@
-"""What a machine may lack: optional packages, with one wording for what to install, and a display."""
+"""Requirements that may be missing: optional packages, with one wording for how to install them, and a display."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 DISTRIBUTION = "pbd-gym"
-"""What ``pip install`` takes; the import name is ``pbd_gym``."""
+"""Distribution name for ``pip install``; the import name is ``pbd_gym``."""
 
 DISTRIBUTIONS = {"genesis": "genesis-world"}
-"""What ``pip install`` takes for modules of other names that are in no extra."""
+"""Distribution names of modules that are named differently and in no extra."""
 
 
 def install_hint(extra: str | None = None) -> str:
-    """Return the command that installs this package again, from where it came from.
+    """Return the command that installs this package again, from its original source.
 
-    That is the clone it runs from, the folder, archive or repository that pip installed it from, or else PyPI.
+    That is the clone it runs from; the folder, archive or repository that pip installed it from; or PyPI.
 
     Args:
-        extra: the extra that is missing; None for the package itself.
+        extra: missing extra; None for the package itself.
     """
     extras = f"[{extra}]" if extra else ""
     clone = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def install_hint(extra: str | None = None) -> str:
 
 
 def _installed_from() -> str:
-    """Return the address that pip was given in place of a name (PEP 610); empty if it was given the name."""
+    """Return the address from which pip installed the package (PEP 610); empty if it was given only the name."""
     try:
         record = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:
@@ -49,12 +49,12 @@ def _installed_from() -> str:
 
 
 def _folder(path: Path) -> str:
-    """Return a folder as pip takes it."""
+    """Return a folder in pip's notation."""
     return "." if path == Path.cwd() else str(path)
 
 
 def _quoted(requirement: str) -> str:
-    """Return a requirement as shells take it."""
+    """Return a requirement quoted for shells."""
     return f"'{requirement}'" if set(requirement) & set("[ ") else requirement
 
 
@@ -62,13 +62,11 @@ def load_optional(module: str, purpose: str, extra: str, package: str | None = N
     """Import an optional module.
 
     Args:
-        module: its name.
-        purpose: what it is needed for, such as ``"to render"``.
-        extra: the extra of pbd-gym that brings it.
-        package: what it is called on PyPI, where that is not the name of the module.
+        module: name of the module. purpose: purpose, such as ``"to render"``. extra: the extra of pbd-gym that includes
+        it. package: its name on PyPI, if different from the module's.
 
     Raises:
-        ImportError: without it, with the command that installs it.
+        ImportError: if it is missing, with the command that installs it.
     """
     try:
         return importlib.import_module(module)
@@ -77,4 +75,4 @@ def load_optional(module: str, purpose: str, extra: str, package: str | None = N
 
 
 class DisplayError(RuntimeError):
-    """There is no display to open a window on."""
+    """Error for a missing display on which to open a window."""

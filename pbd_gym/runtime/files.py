@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all and read without running what they hold, and locks between processes."""
+"""Files written whole or not at all and read without running code in them, and locks between processes."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from typing import IO, Any
 import numpy as np
 
 SUFFIX = ".pbd_gym-part"
-"""Of a file that is being written; what is left of one by a process that was killed is removed later on."""
+"""Suffix of a file being written; leftovers of killed processes are removed later."""
 STALE = 600.0
-"""Age at which such a file counts as left behind [s]: no file here takes that long between two writes."""
+"""Age at which such a file counts as abandoned [s]: no file here takes that long between two writes."""
 POLL = 0.05
-"""Time between two looks at a lock where the system cannot wait for it [s]."""
+"""Polling interval for a lock where the system cannot wait for it [s]."""
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes its place at the end, or leaves what was there if anything goes wrong.
+    """Open a file for writing that replaces the target at the end, or leaves it unchanged on any error.
 
-    Readers see the old file or the new one, never a part. Permissions follow the umask, as those of any new file do.
-    The folder is made. Files that killed processes have left behind in it are removed.
+    Readers see the old file or the new one, never a part. Permissions follow the umask, as for any new file. The folder
+    is created. Files that killed processes have left behind in it are removed.
 
     Args:
-        path: where to. What is no ordinary file, such as ``/dev/stdout``, is written to directly.
+        path: target. Special files, such as ``/dev/stdout``, are written to directly.
 
     Yields:
         The file, open for bytes.
@@ -53,7 +53,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # a rename may reach the disk before what was written
+            os.fsync(file.fileno())  # a rename may reach the disk before the contents
         os.replace(part, target)
     except BaseException:  # an interrupt leaves nothing behind either
         with contextlib.suppress(OSError):
@@ -62,7 +62,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove what processes that were killed while they wrote to a folder have left in it."""
+    """Remove what killed processes have left in a folder they were writing to."""
     for part in folder.glob(f".*{SUFFIX}"):
         with contextlib.suppress(OSError):  # another process removes it, or it is not ours
             if time.time() - part.stat().st_mtime > STALE:
@@ -84,12 +84,11 @@ def read_text(path: str | Path, kind: str) -> str:
     """Return the text of a file in UTF-8.
 
     Args:
-        path: what to read.
-        kind: what it should be, for the message, such as ``"a learning curve"``.
+        path: file to read. kind: expected content, for the message, such as ``"a learning curve"``.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is a folder, or no text.
+        ValueError: if it is a folder, or not text.
     """
     try:
         return Path(path).read_bytes().decode()
@@ -102,7 +101,7 @@ def read_json(path: str | Path, kind: str) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it holds anything else, or a part of one.
+        ValueError: if it holds anything else, or is incomplete.
     """
     try:
         found = json.loads(read_text(path, kind))
@@ -118,13 +117,13 @@ def read_arrays(path: str | Path, kind: str) -> dict[str, np.ndarray]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is anything else, cut short or damaged.
+        ValueError: if it is anything else, truncated or damaged.
     """
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError as error:
         raise ValueError(f"{path} is not {kind}: {error}") from error
-    try:  # damaged archives make the readers of zip and npy fail in any way there is
+    try:  # damaged archives can make the readers of zip and npy fail in any way
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except Exception as error:
@@ -132,14 +131,13 @@ def read_arrays(path: str | Path, kind: str) -> dict[str, np.ndarray]:
 
 
 def check_writable(path: str | Path | None, folder: bool = False) -> None:
-    """Find out whether a file can be written, before hours of work for it. Nothing is left behind.
+    """Check that a file can be written, before hours of work go into it. Nothing is left behind.
 
     Args:
-        path: of the file; None and ``-`` need nothing.
-        folder: whether it is a folder.
+        path: path of the file; None and ``-`` need no check. folder: whether it is a folder.
 
     Raises:
-        OSError: if it cannot; the message names the path as it was given.
+        OSError: if it cannot be written; the message names the path as given.
     """
     if path is None or str(path) == "-":
         return
@@ -152,7 +150,7 @@ def check_writable(path: str | Path | None, folder: bool = False) -> None:
         if not target.is_file():  # such as /dev/stdout, which is written to directly
             return
     place = target if folder else target.parent
-    while not place.exists():  # folders that lack are made when there is something to write
+    while not place.exists():  # missing folders are created when there is something to write
         place = place.parent
     try:
         with tempfile.TemporaryFile(dir=place):
@@ -163,15 +161,14 @@ def check_writable(path: str | Path | None, folder: bool = False) -> None:
 
 @contextmanager
 def locked(path: Path, remove: bool = True) -> Iterator[int | None]:
-    """Hold a lock that one process, and one thread of it, has at a time. It ends with the process, however that ends.
+    """Hold a lock that only one thread of one process has at a time. It ends with the process, however that ends.
 
     Args:
-        path: file that stands for the lock; it is made.
-        remove: whether it is removed afterwards.
+        path: file that represents the lock; it is created. remove: whether it is removed afterwards.
 
     Yields:
-        The open file, or None where there are no locks: in a folder that cannot be written, or on a file system
-        without them. What is locked only saves work, and is right without.
+        The open file, or None where locks are impossible: in a folder that cannot be written, or on a file system
+        without them. Locks only save work; results are correct without them.
     """
     descriptor = _open_locked(path)
     try:
@@ -194,7 +191,7 @@ def _open_locked(path: Path) -> int | None:
         try:
             found = _lock(descriptor)
             with contextlib.suppress(OSError):
-                # Unless it was removed by whoever had it before: then there is another file by now, and another lock.
+                # Unless it was removed by its previous holder: then there is another file by now, and another lock.
                 if found and os.path.samestat(os.fstat(descriptor), path.stat()):
                     return descriptor
         except BaseException:  # an interrupt, say
@@ -206,7 +203,7 @@ def _open_locked(path: Path) -> int | None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Wait for the lock of an open file. Returns whether there is such a thing."""
+    """Wait for the lock of an open file. Returns whether locks are supported."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -235,12 +232,12 @@ def _lock_on_windows(descriptor: int) -> bool:
 
 @contextmanager
 def first_time(path: Path) -> Iterator[None]:
-    """Wrap what takes long until it has succeeded once on this machine.
+    """Context for work that takes long until it has succeeded once on this machine.
 
     The first process goes ahead; others wait until it is done, and then go on side by side.
 
     Args:
-        path: file that says so, one for each thing.
+        path: file that records the success, one for each kind of work.
     """
     if not _done(path):
         with locked(path, remove=False) as lock:

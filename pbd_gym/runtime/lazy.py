@@ -1,4 +1,4 @@
-"""Names that a package exports without importing what they come from until someone asks for them (PEP 562)."""
+"""Lazy exports: a package's names are imported when they are first used (PEP 562)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 
 def public_names(package: str, *others: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package that writes its names once.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package that lists its names once.
 
-    It does so in a block ``if TYPE_CHECKING:`` of lines ``from home import Name as Name``. Type checkers and editors
-    read these as they stand. At run time they are read from the package's source, and each is imported when it is used.
+    The list is a block ``if TYPE_CHECKING:`` of lines ``from home import Name as Name``. Type checkers and editors read
+    these directly. At run time they are read from the package's source, and each name is imported when it is used.
 
     Args:
-        package: its ``__name__``.
-        *others: names to list that it has itself.
+        package: its ``__name__``. *others: names of its own to list.
 
     Raises:
         ImportError: for a package without its source.
@@ -31,11 +30,11 @@ def public_names(package: str, *others: str) -> tuple[Callable[[str], Any], Call
 
 
 def homes_of(package: str, source: str) -> dict[str, str]:
-    """Return the module of each name that a package imports for type checkers; of its own modules, themselves.
+    """Return the home module of each name that a package imports for type checkers; its own modules map to themselves.
 
     Args:
         package: its ``__name__``.
-        source: its text.
+        source: its source text.
     """
     blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
     lines = [line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom)]
@@ -46,12 +45,12 @@ def homes_of(package: str, source: str) -> dict[str, str]:
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package whose names are imported when they are first used.
 
-    ``dir`` lists these names, and not what the package needs for itself.
+    ``dir`` lists these names, and not the package's own imports.
 
     Args:
         package: its ``__name__``.
-        homes: module of each name, or the package that has a module of that name. A module whose own last name is the
-            key is exported itself, unless it has something of that name.
+        homes: module of each name, or the package that has a module of that name. A module whose last name component is
+        the key is exported itself, unless it contains that name.
     """
 
     def get(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is said on standard error, and what Warp says on standard output."""
+"""Messages on standard error, and Warp's on standard output."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from contextlib import contextmanager
 
 import warp as wp
 
-_loud = False  # Warp may say what it likes
+_loud = False  # Warp may print anything
 
 
 def let_warp_talk() -> None:
-    """Keep nothing of Warp's off the screen from now on."""
+    """Show all of Warp's output from now on."""
     global _loud
     _loud = True
 
 
 @contextmanager
 def announced(text: str, delay: float) -> Iterator[None]:
-    """Wrap what may take long: if it takes longer than ``delay`` [s], one line on standard error says why."""
+    """Context for work that may take long:
+
+    if it takes longer than ``delay`` [s], one line on standard error says why.
+    """
     timer = threading.Timer(delay, print, (f"pbd_gym: {text}",), {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
@@ -36,7 +39,7 @@ def announced(text: str, delay: float) -> Iterator[None]:
 
 @contextmanager
 def quiet_warp() -> Iterator[None]:
-    """Keep Warp's log, all but warnings, off standard output."""
+    """Keep Warp's log, except warnings, off standard output."""
     level = wp.config.log_level
     wp.config.log_level = level if _loud else max(level, logging.WARNING)
     try:
@@ -47,9 +50,9 @@ def quiet_warp() -> Iterator[None]:
 
 @functools.cache
 def start_warp() -> None:
-    """Start Warp, without its greeting and without the line that its library has for machines without a GPU.
+    """Start Warp without its greeting and without its library's message about missing GPUs.
 
-    That line is written to file descriptor 2 from C. ``pbd-gym doctor`` says which devices there are.
+    That message is written to file descriptor 2 from C. ``pbd-gym doctor`` lists the devices.
     """
     if _loud:
         wp.init()
@@ -66,11 +69,10 @@ def start_warp() -> None:
 
 
 class Progress:
-    """Says on standard error how far something has come, every few seconds; nothing about what is quick.
+    """Reports the progress of long work on standard error every few seconds; short work reports nothing.
 
     Args:
-        what: is being done.
-        total: how many steps it has.
+        what: name of the work. total: number of steps.
         every: seconds between two lines.
     """
 

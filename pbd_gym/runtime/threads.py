@@ -1,7 +1,7 @@
 """CPU threads for kernel launches: a launch releases the interpreter lock, so plain threads run side by side.
 
-The threads of the process are shared by all solvers and wait on a lock between calls. That is a few microseconds
-quicker than an executor's queue, which counts when a control step takes half a millisecond.
+The threads of the process are shared by all solvers and wait on a lock between calls. That is a few microseconds faster
+than an executor's queue, which matters when a control step takes half a millisecond.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 
 def default_threads() -> int:
-    """Return the CPU threads to use: ``PBD_GYM_THREADS`` if set, else the cores this process may run on.
+    """Return the CPU threads to use: ``PBD_GYM_THREADS`` if set, otherwise the cores this process may run on.
 
     Raises:
         ValueError: if ``PBD_GYM_THREADS`` is not a number above zero.
@@ -29,7 +29,7 @@ def default_threads() -> int:
 
 
 _PATIENCE = 60.0
-"""How long an interrupt waits for a call that is under way [s]; one launch takes milliseconds."""
+"""Time that an interrupt waits for a call in progress [s]; one launch takes milliseconds."""
 
 
 class _Worker:
@@ -44,18 +44,18 @@ class _Worker:
         threading.Thread(target=self._run, name="pbd_gym", daemon=True).start()
 
     def start(self, call: Callable[[], object]) -> None:
-        """Begin a call; waits while another one is under way."""
+        """Begin a call; waits while another one is in progress."""
         self._busy.acquire()
         self._call = call
         self._go.release()
 
     def join(self) -> BaseException | None:
-        """Wait for the call; return what it raised, or the interrupt that came meanwhile."""
+        """Wait for the call; return the exception it raised, or an interrupt that came meanwhile."""
         interrupt: BaseException | None = None
         try:
             self._done.acquire()
         except KeyboardInterrupt as error:
-            # The call goes on, and writes into arrays of its caller: wait for it all the same.
+            # The call continues, and writes into its caller's arrays, so wait for it anyway.
             interrupt = error
             self._done.acquire(timeout=_PATIENCE)
         error_of_call, self._error = self._error, None
@@ -81,7 +81,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_together(calls: Sequence[Callable[[], object]]) -> None:
-    """Run calls at the same time, the first one in this thread. Returns when all are done; raises what one raised."""
+    """Run calls at the same time, the first one in this thread. Returns when all are done; re-raises an exception."""
     if len(calls) == 1:  # a microsecond less, of a hundred that one environment takes
         calls[0]()
         return
@@ -97,7 +97,7 @@ def run_together(calls: Sequence[Callable[[], object]]) -> None:
         calls[0]()
     except BaseException as error:  # raised again when all others are done
         found = error
-    for worker in started:  # each of them, or one that nobody waits for is busy for ever
+    for worker in started:  # wait for each of them, since otherwise one stays busy forever
         found = worker.join() or found
     if found is not None:
         raise found

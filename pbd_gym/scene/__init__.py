@@ -1,1 +1,1 @@
-"""What one environment holds: particles, bodies, constraints and colliders, in NumPy, on no device yet."""
+"""Scenes: the particles, bodies, constraints and colliders of one environment, in NumPy, before any device."""

@@ -1,4 +1,4 @@
-"""What every scene is made of: particles, constraints, colliders, and contacts between particles."""
+"""Base of scenes: particles, constraints, colliders, and contacts between particles."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared
 from pbd_gym.scene.tethered_body import TetheredBody
 
 LEAST_MASS = 1e-30
-"""Smallest mass of a particle [kg]: float32 holds its inverse, also at the least density."""
+"""Smallest mass of a particle [kg]: float32 can hold its inverse, even at the smallest density factor."""
 
 
 @dataclass
 class ConstraintBatch:
-    """Constraints of one kind as they were added: the order that ``order="given"`` keeps."""
+    """Constraints of one kind in the order of their addition, which ``order="given"`` keeps."""
 
     indices: list[np.ndarray] = field(default_factory=list)
     """Particles: arrays of shape (m, k), or one of shape (k,) for each cluster."""
@@ -51,7 +51,7 @@ class ConstraintBatch:
 
 
 class BaseScene:
-    """What ONE environment holds, before there are bodies; its arguments are those of the whole scene."""
+    """Contents of ONE environment, before there are bodies; its arguments are those of the whole scene."""
 
     def __init__(
         self, gravity: ArrayLike = (0.0, -9.81, 0.0), contact_radius: float = 0.005, grip_count: int = 0
@@ -66,15 +66,15 @@ class BaseScene:
         self.inv_mass = np.zeros(0)
         """[1/kg], shape (n,), float64; 0 is pinned."""
         self.dimensions = np.zeros(0, dtype=np.int32)
-        """Of the body that a particle belongs to, shape (n,), int32: its mass grows with that power of the size."""
+        """Dimension of each particle's body, shape (n,), int32: its mass grows with that power of the size."""
         self.mass = np.zeros(0)
-        """[kg], shape (n,), float64; also of what is pinned."""
+        """[kg], shape (n,), float64; includes pinned particles."""
         self.triangles = np.zeros((0, 3), dtype=np.int32)
-        """Surface to draw, shape (t, 3)."""
+        """Surface triangles to draw, shape (t, 3)."""
         self.tets = np.zeros((0, 4), dtype=np.int32)
-        """Tetrahedra of solids, shape (m, 4); what constraints add to them is not here."""
+        """Tetrahedra of solids, shape (m, 4), without those that constraints add."""
         self.tet_volumes = np.zeros(0)
-        """Of these at rest [m^3], shape (m,), float64."""
+        """Rest volumes of the tetrahedra [m^3], shape (m,), float64."""
         self.lines = np.zeros((0, 2), dtype=np.int32)
         """Segments to draw, shape (l, 2)."""
         self.beads = np.zeros(0, dtype=np.int32)
@@ -84,27 +84,28 @@ class BaseScene:
         """Indices of the colliders that have a pose."""
         self.constraints: dict[str, ConstraintBatch] = {}
         self.labels: list[str] = []
-        """Names of the groups of constraints whose stiffness can differ by itself."""
+        """Names of the groups of constraints with separately adjustable stiffness."""
         self.particle_contacts: list[ParticleContacts] = []
         self.tethered_bodies: list[TetheredBody] = []
-        """Bodies that have tethers to whatever grips hold and whatever is pinned."""
+        """Bodies with tethers to held and pinned particles."""
         self.dragged_triangles = np.zeros((0, 3), dtype=np.int32)
-        """Triangles that air drags along, shape (d, 3)."""
+        """Triangles with air drag, shape (d, 3)."""
         self.drag_coefficients = np.zeros((0, 2))
-        """Of these, along the normal and beside it, shape (d, 2)."""
+        """Drag coefficients of the triangles along the normal and tangentially, shape (d, 2)."""
         self.rigid_bodies: list[RigidBody] = []
         """Bodies that never change their shape."""
         self.joints: list[Joint] = []
-        """Points that rigid bodies have in common with each other or with space."""
+        """Points that rigid bodies share with each other or with space."""
         self.shared: list[Shared] = []
-        """Particles that rigid bodies have in common with other things."""
+        """Particles that rigid bodies share with other bodies."""
         self.apart: list[tuple[np.ndarray, np.ndarray]] = []
         """Pairs of sets of particles that do not collide with each other, shape (k,) and (l,), int32."""
         self.fluid: Fluid | None = None
-        """What flows."""
+        """Fluid of the scene."""
         self.contact_capacity = 96
-        """Room for the contact candidates of a particle, in all environments that share a group of lanes. A particle
-        with more is compared with all others: slower, with the same result."""
+        """Capacity for the contact candidates of a particle, over all environments of a group of lanes. A particle with
+        more is compared with all others: slower, with the same result.
+        """
 
     @property
     def particle_count(self) -> int:
@@ -113,7 +114,7 @@ class BaseScene:
 
     @property
     def hidden(self) -> np.ndarray:
-        """Particles that are not drawn, being inside rigid bodies, shape (k,), int32."""
+        """Particles that are not drawn because they are inside rigid bodies, shape (k,), int32."""
         inside = [body.indices[: -len(body.vertices)] for body in self.rigid_bodies]
         return np.concatenate([np.zeros(0, dtype=np.int32), *inside])
 
@@ -126,8 +127,8 @@ class BaseScene:
             positions: [m], shape (k, 3).
             mass: [kg], one number or shape (k,); all above 0 (fix a particle with :meth:`pin`).
             velocities: [m/s], one number or shape (k, 3).
-            dimension: of the body they belong to, 1 for a rope, 2 for a sheet, 3 for a solid: where an environment has
-                another ``size``, masses grow with that power of it. 0 keeps the masses given.
+            dimension: dimension of their body, 1 for a rope, 2 for a sheet, 3 for a solid: masses grow with that power
+            of an environment's ``size``. 0 keeps the masses given.
 
         Returns:
             Their indices, shape (k,), int32.
@@ -179,7 +180,7 @@ class BaseScene:
     def add_constraints(
         self, kind: str, indices: Any, damping_time: ArrayLike = 0.0, label: str | None = None, **parameters: Any
     ) -> None:
-        """Add constraints of any kind; their rest state is that of the particles as they are now.
+        """Add constraints of any kind; their rest state is the current state of the particles.
 
         Args:
             kind: name of one of :func:`pbd_gym.constraints.kinds`.
@@ -188,12 +189,13 @@ class BaseScene:
                 shape (m,); a motion that would oscillate with angular frequency w has the damping ratio w tau / 2.
             label: name under which the stiffness can differ per environment; that of the kind by default. See
                 :meth:`pbd_gym.sim.state.State.set_parameters`.
-            **parameters: what ``prepare`` of that kind takes.
+            **parameters: parameters of that kind's ``prepare``.
 
         Raises:
             ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint,
                 parameters that are out of range, or a line that runs through a hole of a surface.
-            TypeError: for clusters that are no sequence, a label that is no string, or parameters that are no numbers.
+            TypeError: for clusters that are not a sequence, a label that is not a string, or parameters that are not
+            numbers.
         """
         known = kinds()
         if kind not in known:
@@ -222,7 +224,7 @@ class BaseScene:
         )
 
     def _keep_solid(self, tets: np.ndarray, surface: np.ndarray) -> None:
-        """Keep the tetrahedra of a solid, to see whether they get inverted, and its surface, to draw it."""
+        """Record the tetrahedra of a solid, to detect inversion, and its surface, to draw it."""
         sides = self.positions[tets[:, 1:]] - self.positions[tets[:, :1]]
         self.tets = np.concatenate([self.tets, tets])
         self.tet_volumes = np.append(self.tet_volumes, np.linalg.det(sides) / 6.0)
@@ -232,18 +234,18 @@ class BaseScene:
         """Add a solid obstacle.
 
         Args:
-            collider: its shape, and where it is.
+            collider: shape and place of the obstacle.
             moving: whether it has a pose in each environment, which :meth:`State.set_pose` sets and
                 :meth:`Control.move_collider` moves. Particles do not push it.
 
         Returns:
-            Its number, to name it by.
+            Number that identifies it.
 
         Raises:
             TypeError: if its shape is neither in :mod:`pbd_gym.colliders` nor registered there, or ``moving`` is not
                 a bool.
-            ValueError: for a mesh whose grid reaches less far than the contact radius, or a collider in which there is
-                fluid or a nozzle.
+            ValueError: for a mesh whose grid does not reach as far as the contact radius, or a collider that overlaps
+            fluid or a nozzle.
         """
         if not isinstance(collider, Solid) or type(collider).__module__ not in [shape.__name__ for shape in shapes()]:
             raise TypeError(f"not a collider of a shape that is known: {collider!r}")
@@ -263,20 +265,19 @@ class BaseScene:
 
     @property
     def has_particle_contacts(self) -> bool:
-        """Whether particles collide with one another."""
+        """Whether particles collide with each other."""
         return bool(self.particle_contacts)
 
     def add_particle_contacts(self, indices: ArrayLike, radius: float, friction: float = 0.0) -> None:
-        """Let particles of one body collide with one another and with those of other calls, as spheres.
+        """Make particles of one body collide with each other and with those of other calls, as spheres.
 
-        Particles of this body that are closer than three radii at rest, as they are now, do not collide: constraints
-        hold them apart. To keep a cloth from passing through itself, the radius should be 0.4 to 0.5 of the distance of
-        its particles.
+        Particles of this body that are now closer than three radii do not collide: constraints keep them apart. To keep
+        a cloth from passing through itself, the radius should be 0.4 to 0.5 of the particle distance.
 
         Args:
-            indices: the particles, shape (k,), int, none of them named before.
+            indices: the particles, shape (k,), int, none of them passed before.
             radius: [m], above 0.
-            friction: Coulomb coefficient; that of a pair is the mean of its two.
+            friction: Coulomb coefficient; a pair uses the mean of its two.
 
         Raises:
             ValueError: for particles that do not exist or are named twice, a radius that is not above zero, or a
@@ -291,25 +292,25 @@ class BaseScene:
     def add_surface_contacts(
         self, triangles: ArrayLike, thickness: float, friction: float = 0.0, panels: bool = False
     ) -> None:
-        """Let a surface collide with itself and with what other calls name, as a sheet of some thickness.
+        """Make a surface collide with itself and with the bodies of other calls, as a sheet of some thickness.
 
-        Its layers lie a thickness apart where they are smooth, whatever the distance of its particles; where they are
-        creased they keep about that distance. See ``kernels/native/contact_geometry.h``. Particles that are close
-        along the surface, as it is now, do not collide: constraints hold them apart. Edges that have been pulled
-        through the surface all the same are counted in :meth:`State.get_piercings`.
+        Its layers lie a thickness apart where they are smooth, whatever the particle distance; where they are creased
+        they keep about the particle distance. See ``kernels/native/contact_geometry.h``. Particles that are now close
+        along the surface do not collide: constraints keep them apart. Edges that have nevertheless been pulled through
+        the surface are counted in :meth:`State.get_piercings`.
 
         Args:
-            triangles: particles of its triangles, shape (t, 3), int, none of them named before.
+            triangles: particles of its triangles, shape (t, 3), int, none of them passed before.
             thickness: [m], above 0, at most a quarter of the width of each connected piece.
-            friction: Coulomb coefficient; that of a pair is the mean of its two.
-            panels: whether what lies back to back now, such as the front and the back of a shirt, is kept a thickness
-                apart by constraints of the kind :mod:`pbd_gym.constraints.triangle_side`, one for each particle. As
-                patches both would be balls in a crease, wider than the gap between them, and spread the shirt.
+            friction: Coulomb coefficient; a pair uses the mean of its two. panels: whether panels that now lie back to
+            back, such as the front and the back of a shirt, are kept a thickness apart by constraints of the kind
+            :mod:`pbd_gym.constraints.triangle_side`, one for each particle. As patches both would act as balls in a
+            crease, wider than the gap between them, and spread the shirt.
 
         Raises:
-            ValueError: for particles that do not exist or are named before, a thickness that is not above zero, more
-                than a quarter of the width of a connected piece or more than the gap between two layers as they are
-                now, or a coefficient that is negative or not finite.
+            ValueError: for particles that do not exist or were passed before, a thickness that is not above zero, more
+            than a quarter of the width of a connected piece or more than the current gap between two layers, or a
+            coefficient that is negative or not finite.
         """
         found = self._check_indices(triangles, 3)
         number("thickness", thickness, most=FARTHEST, positive=True)
@@ -321,7 +322,7 @@ class BaseScene:
             self.add_constraints("triangle_side", group.sides, distance=thickness)
 
     def add_air_drag(self, triangles: ArrayLike, normal: float = 1.2, tangential: float = 0.02) -> None:
-        """Let triangles feel the air, once :meth:`pbd_gym.Control.set_wind` says how it moves.
+        """Make triangles feel the air, once :meth:`pbd_gym.Control.set_wind` sets its motion.
 
         The formula is in :mod:`pbd_gym.kernels.motion.air_drag`. By default the coefficients are those of a square
         plate across the flow (Hoerner 1965, Fluid-Dynamic Drag, chapter 3), and of skin friction on both sides of it.
@@ -329,11 +330,11 @@ class BaseScene:
         Args:
             triangles: their particles, such as ``Cloth.triangles``, shape (t, 3), int.
             normal: coefficient of the flow along the normal, from 0.
-            tangential: coefficient of the flow beside it, from 0.
+            tangential: coefficient of the tangential flow, from 0.
 
         Raises:
             ValueError: for particles that do not exist, or a coefficient that is negative, not finite or above 1e6.
-            TypeError: for a coefficient that is no number.
+            TypeError: for a coefficient that is not a number.
         """
         found = self._check_indices(triangles, 3)
         number("normal", normal, 0.0, LARGEST)
@@ -346,10 +347,10 @@ class BaseScene:
     def _check_new_members(self, found: np.ndarray) -> None:
         known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])
         if len(np.unique(known)) != len(known):
-            raise ValueError("a particle can be named for particle contacts once only")
+            raise ValueError("a particle can be passed to particle contacts only once")
 
     def pin(self, indices: ArrayLike) -> None:
-        """Fix particles in space for good, at rest.
+        """Fix particles in space permanently, at rest.
 
         Raises:
             ValueError: for particles that do not exist.

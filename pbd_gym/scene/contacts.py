@@ -1,4 +1,4 @@
-"""Contacts between particles as a scene keeps them: balls, or patches of a surface."""
+"""Contacts between particles in a scene: balls, or patches of a surface."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.geometry.patches import panels, patches
 
 NEAR_BALLS = 1.5
-"""Balls of one body that are closer than this many contact distances at rest do not collide: their constraints hold
-them apart."""
+"""Rest distance, in contact distances, below which balls of one body do not collide: their constraints keep them apart.
+"""
 MARGIN = 1.04
-"""Sheets touch from this many thicknesses, so that those which press on each other stay a thickness apart."""
+"""Contact distance of sheets, in thicknesses, so that those pressed together stay a thickness apart."""
 PANEL_REACH = 5.0
-"""Particles of two panels that are closer than this many discs at rest, three distances of particles, do not collide:
-constraints hold them on their sides. Farther the panels slide along each other in folds only."""
+"""Rest distance, in discs, below which particles of two panels do not collide (three particle distances), since
+constraints keep them on their sides. Farther apart, the panels slide along each other only in folds.
+"""
 LARGEST_SHARE = 0.25
-"""Of the width of a surface that it may be thick. Particles nearer than two thicknesses along it do not collide; beyond
-this share its ends would no longer do so either, once it is folded in half."""
+"""Largest thickness of a surface, as a share of its width. Particles nearer than two thicknesses along it do not
+collide; beyond this share its ends would not collide either when it is folded in half.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,32 +32,34 @@ class ParticleContacts:
     indices: np.ndarray
     """Shape (k,), int32."""
     radius: float
-    """Of the balls, or half the distance at which two layers touch [m]."""
+    """Radius of the balls, or half the distance at which two layers touch [m]."""
     friction: float
     """Coulomb coefficient."""
     kin: np.ndarray
     """Pairs that do not collide, as positions in ``indices``, shape (m, 2), int."""
     extent: np.ndarray
-    """Radii of the discs that patches are where they are flat [m], 0 for balls, shape (k,)."""
+    """Radii of the discs of flat patches [m], 0 for balls, shape (k,)."""
     chords: np.ndarray
-    """Particles that show the normal of a patch, see :class:`pbd_gym.geometry.patches.Patches`; -1 for balls, shape
-    (k, 4), int."""
+    """Particles that define the normal of a patch, see :class:`pbd_gym.geometry.patches.Patches`; -1 for balls, shape
+    (k, 4), int.
+    """
     rim: np.ndarray
     """Whether a patch is at the rim of the surface, shape (k,), bool."""
     triangles: np.ndarray
-    """Of the surface, as positions in ``indices``, shape (t, 3), int; none for balls."""
+    """Triangles of the surface, as positions in ``indices``, shape (t, 3), int; none for balls."""
     edges: np.ndarray
-    """Likewise, shape (e, 2), int."""
+    """Edges of the surface, as positions in ``indices``, shape (e, 2), int."""
     sides: np.ndarray
-    """Particles and the triangles before which they stay, see :mod:`pbd_gym.constraints.triangle_side`; none but where
-    panels are asked for, shape (s, 4), int."""
+    """Particles and the triangles in front of which they stay, see :mod:`pbd_gym.constraints.triangle_side`; empty
+    unless panels are requested, shape (s, 4), int.
+    """
 
 
 def balls(positions: np.ndarray, indices: np.ndarray, radius: float, friction: float) -> ParticleContacts:
-    """Return the contacts of particles that are balls.
+    """Return the contacts of particles as balls.
 
     Args:
-        positions: of all particles of the scene [m], shape (n, 3).
+        positions: positions of all particles of the scene [m], shape (n, 3).
         indices: the particles, shape (k,), int32.
         radius: [m].
         friction: Coulomb coefficient.
@@ -83,15 +87,15 @@ def surface(
     """Return the contacts of a surface.
 
     Args:
-        positions: of all particles of the scene [m], shape (n, 3).
+        positions: positions of all particles of the scene [m], shape (n, 3).
         triangles: shape (t, 3), int32.
         thickness: [m].
         friction: Coulomb coefficient.
-        with_panels: whether what lies back to back is kept apart by constraints.
+        with_panels: whether back-to-back panels are kept apart by constraints.
 
     Raises:
         ValueError: if it is thicker than a quarter of the width of a piece of it, or two of its layers are nearer to
-            each other than they are thick.
+        each other than the thickness.
     """
     width = narrowest_width(positions, triangles) if len(triangles) else np.inf
     if thickness > LARGEST_SHARE * width * (1.0 + 1e-9):

@@ -1,4 +1,4 @@
-"""Fluids of a scene, and what they wet."""
+"""Fluids of a scene, and the bodies they wet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pbd_gym.scene.fluids import (
 
 
 class FluidScene(BaseScene):
-    """A scene in which there can be fluid; see :class:`pbd_gym.scene.scene.Scene`."""
+    """A scene that supports fluid; see :class:`pbd_gym.scene.scene.Scene`."""
 
     def add_fluid(
         self,
@@ -42,27 +42,25 @@ class FluidScene(BaseScene):
 
         All the fluid of a scene is one: the same material, spacing and dimension in every call. Fluid keeps half a
         spacing from colliders, whatever the scene's ``contact_radius``. It does not collide with particles of other
-        bodies unless :meth:`add_fluid_boundary` names them. A model of a scene with fluid has ``lanes=1``.
+        bodies unless they are passed to :meth:`add_fluid_boundary`. A model of a scene with fluid has ``lanes=1``.
 
-        Particles feel what is within two spacings, whatever the spacing. None gets through an opening between colliders
-        that is narrower than a spacing, and few through one of less than two: a container with a smaller hole is tight,
-        and nothing says so.
+        Particles interact within two spacings, whatever the spacing. None gets through an opening between colliders
+        narrower than a spacing, and few through one of less than two: a container with a smaller hole is tight, without
+        a warning.
 
         Args:
-            positions: of the particles [m], shape (k, 3).
-            material: what it is; water by default.
-            spacing: distance of particles at rest [m].
-            velocities: [m/s], broadcast to (k, 3).
-            dimension: 3, or 2 for a fluid in a plane of constant z.
+            positions: positions of the particles [m], shape (k, 3). material: material of the fluid; water by default.
+            spacing: distance between particles at rest [m]. velocities: [m/s], broadcast to (k, 3). dimension: 3, or 2
+            for a fluid in a plane of constant z.
 
         Returns:
             Its particles, shape (k,), int32.
 
         Raises:
-            TypeError: for a material of something else, or anything but numbers.
+            TypeError: for another type of material, or anything but numbers.
             ValueError: for no particles, particles nearer to another than half a spacing, nearer to a nozzle than a
-                spacing or with their centre in a collider, a spacing that is not above 0, another material, spacing or
-                dimension than before, or in a plane a z that is not the same everywhere or a velocity along it.
+                spacing or with their centre in a collider, a spacing that is not above 0, a different material, spacing
+                or dimension than before, or in a plane differing z or a velocity along z.
         """
         fluid = self._fluid(material, spacing, dimension)
         places = shaped("positions", positions, (-1, 3))
@@ -91,14 +89,14 @@ class FluidScene(BaseScene):
         velocities: ArrayLike = 0.0,
         dimension: int = 3,
     ) -> np.ndarray:
-        """Fill a box, or the part of it that colliders leave free, with fluid: see :meth:`add_fluid`.
+        """Fill a box, except where colliders are, with fluid: see :meth:`add_fluid`.
 
         Particles form a cubic lattice, the lowest layer first. A box as wide as the inside of a glass fills the glass.
 
         Args:
             lower, upper: corners of the box [m], shape (3,).
             material, spacing, dimension: as for :meth:`add_fluid`.
-            count: how many particles, from below; by default as many as there is room for.
+            count: number of particles, from below; by default as many as fit.
             velocities: [m/s], one number or shape (3,).
 
         Returns:
@@ -107,7 +105,7 @@ class FluidScene(BaseScene):
         Raises:
             TypeError: as :meth:`add_fluid`.
             MemoryError: if the box would hold more particles than there is memory for.
-            ValueError: as :meth:`add_fluid`, for corners the wrong way round, or where there is no room for as many.
+            ValueError: as :meth:`add_fluid`, for swapped corners, or if the particles do not fit.
         """
         number("spacing", spacing, most=FARTHEST, positive=True)
         whole("dimension", dimension, 2, 3)
@@ -136,32 +134,29 @@ class FluidScene(BaseScene):
         spacing: float = 0.02,
         dimension: int | None = None,
     ) -> np.ndarray:
-        """Add a nozzle that fluid comes out of, and particles that wait for it.
+        """Add a nozzle from which fluid comes out, and particles parked for it.
 
-        A particle leaves each place of the nozzle a spacing behind the one before it, several in a substep if it takes
-        that, until none is left; not while others, or a collider, are in the way.
-        :meth:`pbd_gym.sim.control.Control.set_emission` opens and closes it; it is open at first. Particles that wait,
-        and those that went down a drain, are in one place behind the first nozzle (``scene.fluid.depot``) and wait for
-        any; to keep one waiting, leave it in exactly that place.
+        A particle leaves each place of the nozzle a spacing behind the one before it, several per substep if necessary,
+        until none is left; it pauses while other particles or a collider are in the way.
+        :meth:`pbd_gym.sim.control.Control.set_emission` opens and closes it; it is open at first. Inactive particles,
+        including those that went down a drain, are parked in one place behind the first nozzle (``scene.fluid.depot``),
+        available to any nozzle; to keep one parked, leave it in exactly that place.
 
         Args:
-            center: of the nozzle [m], shape (3,).
-            direction: in which it points, shape (3,); of any length but zero.
-            speed: of what comes out [m/s], above 0.
-            radius: of the nozzle [m]; in a plane it is a line of twice that length.
-            count: particles that wait, at least 1.
-            material, spacing: as for :meth:`add_fluid`.
-            dimension: 3 or 2; by default that of the fluid there is, or else 3.
+            center: centre of the nozzle [m], shape (3,). direction: direction of the jet, shape (3,); of any length but
+            zero. speed: speed of the jet [m/s], above 0. radius: radius of the nozzle [m]; in a plane it is a line of
+            twice that length. count: number of parked particles, at least 1. material, spacing: as for
+            :meth:`add_fluid`. dimension: 3 or 2; by default that of existing fluid, or 3.
 
         Returns:
-            Particles that wait, shape (k,), int32.
+            Parked particles, shape (k,), int32.
 
         Raises:
             TypeError: as :meth:`add_fluid`.
             MemoryError: for more particles, or a wider nozzle, than there is memory for.
             ValueError: for a direction of zero, a number that is not above 0, a nozzle in a collider, in fluid or in
-                another nozzle, another material, spacing or dimension than before, or in a plane another z or a
-                direction along it.
+                another nozzle, a different material, spacing or dimension than before, or in a plane a different z or a
+                direction along z.
         """
         if dimension is None:
             dimension = 3 if self.fluid is None else self.fluid.dimension
@@ -189,14 +184,14 @@ class FluidScene(BaseScene):
         return particles
 
     def add_fluid_drain(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        """Let fluid disappear in a box: particles in it are gone, and wait for an emitter. Add the fluid before.
+        """Add a drain: fluid particles in a box disappear, and are parked for an emitter. Add the fluid first.
 
         Args:
             lower, upper: corners of the box [m], shape (3,).
 
         Raises:
             TypeError: for anything but numbers.
-            ValueError: for corners the wrong way round, or a scene without fluid.
+            ValueError: for swapped corners, or a scene without fluid.
         """
         fluid = self._flowing()
         box = np.stack([shaped("lower", lower, (3,)), shaped("upper", upper, (3,))])
@@ -206,35 +201,34 @@ class FluidScene(BaseScene):
         self.fluid = replace(fluid, drains=(*fluid.drains, box), depot=depot)
 
     def add_fluid_boundary(self, indices: ArrayLike, volumes: ArrayLike | None = None) -> None:
-        """Let the fluid and particles of other bodies push each other: cloth, ropes, solids.
+        """Couple the fluid with particles of other bodies: cloth, ropes, solids.
 
-        The particles count as samples of what the fluid cannot flow through (Akinci et al. 2012,
+        The particles count as samples of an obstacle to the fluid (Akinci et al. 2012,
         doi:10.1145/2185520.2185558), and are pushed in return, as if their density were at least half of the fluid's:
-        fine cloth would not hold water otherwise. Such bodies get less of a push than they give. Fluid flows through
-        gaps: samples of a closed surface should be no farther apart than a spacing, and where they are much closer the
-        fluid gets slower: each of its particles has a list of all that are within two spacings. Cloth with
-        ``lines=True``, and a rigid cup, hold what falls on them in steps of 2.5 ms; in steps of 5 ms some gets through.
-        Other cloth stretches under it: it takes steps of 1.25 ms. Fluid that is inside a body at first stays there. Add
-        the fluid before.
+        fine cloth would not hold water otherwise. Such bodies receive a smaller push than they exert. Fluid flows
+        through gaps: samples of a closed surface should be no farther apart than a spacing, and much closer ones slow
+        the simulation down: each fluid particle lists all samples within two spacings. Cloth with ``lines=True``, and a
+        rigid cup, hold falling fluid in steps of 2.5 ms; in steps of 5 ms some gets through. Other cloth stretches
+        under it, and needs steps of 1.25 ms. Fluid that starts inside a body stays there. Add the fluid first.
 
         Args:
-            indices: the particles, shape (k,), int, none of the fluid and none named before.
-            volumes: room that each takes [m^3], one number or shape (k,). By default samples share the room around
-                them, which is right for sheets and ropes. For a solid give the volumes of its vertices
+            indices: the particles, shape (k,), int, none of the fluid and none passed before. volumes: volume of each
+            [m^3], one number or shape (k,). By default samples share the volume around them, which is right for sheets
+            and ropes. For a solid give the volumes of its vertices
                 (:meth:`pbd_gym.geometry.tetmeshes.TetMesh.vertex_volumes`): they decide how deep it floats, and its
-                density counts from a tenth of the fluid's. The particles of a rigid shell take at least the room that
+                density counts from a tenth of the fluid's. The particles of a rigid shell have at least the volume that
                 they share, so that it holds water.
 
         Raises:
             TypeError: for anything but numbers.
-            ValueError: for particles that do not exist, are fluid or named twice, a scene without fluid, or volumes
+            ValueError: for particles that do not exist, are fluid or passed twice, a scene without fluid, or volumes
                 that are not above 0.
         """
         fluid = self._flowing()
         found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
         known = np.concatenate([fluid.indices, fluid.boundary, found])
         if len(np.unique(known)) != len(known):
-            raise ValueError("a particle of the fluid, or one named before, cannot be a boundary of it")
+            raise ValueError("a particle of the fluid, or one passed before, cannot be a boundary of it")
         if volumes is None:
             least, layers = LEAST_DENSITY, 2  # sheets and ropes fold
             shares = boundary_volumes(fluid, self.positions[found])
@@ -244,7 +238,7 @@ class FluidScene(BaseScene):
                 raise ValueError("volumes must be above zero")
             least, layers = LEAST_SOLID_DENSITY, 1
             shares = given / fluid.spacing**fluid.dimension
-            # A wall is thinner than what it keeps apart: its samples count for what is behind it as well.
+            # A wall is thinner than the regions it separates: its samples also represent the space behind it.
             walls = np.isin(found, [i for body in self.rigid_bodies if body.shell for i in body.indices])
             shares[walls] = np.maximum(shares[walls], boundary_volumes(fluid, self.positions[found[walls]]))
         self.fluid = replace(
@@ -256,14 +250,14 @@ class FluidScene(BaseScene):
         )
 
     def set_fluid_capacity(self, capacity: int, boundary: int | None = None) -> None:
-        """Set the room for the neighbours of a fluid particle.
+        """Set the capacity for the neighbours of a fluid particle.
 
-        What does not fit is counted in :meth:`pbd_gym.sim.state.State.get_fluid_overflow`.
+        Neighbours that do not fit are counted in :meth:`pbd_gym.sim.state.State.get_fluid_overflow`.
 
         Args:
-            capacity: for particles of the fluid near it, a multiple of 8; 64 by default.
-            boundary: for particles that :meth:`add_fluid_boundary` named, a multiple of 8; by default as many as there
-                can be where bodies are as dense as at first, and at least ``capacity``.
+            capacity: capacity for fluid neighbours, a multiple of 8; 64 by default. boundary: capacity for particles of
+            :meth:`add_fluid_boundary`, a multiple of 8; by default as many as possible where bodies are as dense as
+            initially, and at least ``capacity``.
 
         Raises:
             TypeError: if they are not whole numbers.
@@ -276,7 +270,7 @@ class FluidScene(BaseScene):
         self.fluid = replace(fluid, capacity=capacity, boundary_capacity=boundary)
 
     def _check_plane(self, fluid: Fluid, places: np.ndarray, velocities: np.ndarray) -> None:
-        """Check that places [m] and velocities [m/s] are in the plane that a fluid is in, shape (k, 3) each."""
+        """Check that places [m] and velocities [m/s], shape (k, 3) each, are in the fluid's plane."""
         sites = [emitter.sites for emitter in fluid.emitters]
         heights = np.concatenate([fluid.there(self.positions), places, *sites])[:, 2]
         if np.ptp(heights) > 0.0:
@@ -302,13 +296,13 @@ class FluidScene(BaseScene):
                 )
 
     def _flowing(self) -> Fluid:
-        """Return the fluid there is."""
+        """Return the existing fluid."""
         if self.fluid is None:
             raise ValueError("there is no fluid yet: add it first")
         return self.fluid
 
     def _fluid(self, material: FluidMaterial | None, spacing: float, dimension: int) -> Fluid:
-        """Return the fluid to which particles of a kind are to be added: that of the scene, or a new one."""
+        """Return the fluid for new particles: that of the scene, or a new one."""
         material = FluidMaterial() if material is None else instance("material", material, FluidMaterial)
         number("spacing", spacing, most=FARTHEST, positive=True)
         whole("dimension", dimension, 2, 3)

@@ -1,4 +1,4 @@
-"""Fluid of a scene: its particles, and those of other bodies that it wets."""
+"""Fluid of a scene: its particles, and those of the bodies it wets."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from pbd_gym.materials.fluids import SUPPORT, FluidMaterial, Smoothing, bell
 from pbd_gym.runtime.devices import free_host_memory
 
 LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1
-"""Least density of what is wet, and of a wet solid whose volume is given, as a share of the fluid's: it carries water.
-Fine cloth is so light that it would be pushed aside, and no sweep of its constraints would bring back what flows on."""
+"""Smallest density of wet bodies, and of wet solids with given volumes, as shares of the fluid's density, so that they
+carry water. Fine cloth is so light that it would be pushed aside, and no sweep of its constraints would bring back the
+fluid that flows on.
+"""
 CLOSEST = 0.5
-"""Particles nearer to each other than this many spacings are too many for their place."""
+"""Distance, in spacings, below which particles are too crowded."""
 CROWDED = 1.25
-"""How many samples more than counted there may be near a particle: places are counted on a lattice, at rest."""
+"""Largest factor by which more samples than counted may be near a particle: they are counted on a lattice, at rest."""
 PARTICLE_BYTES = 1000
-"""Memory that a particle of a fluid takes at least in an environment: its state, and lists of its neighbours."""
+"""Smallest memory that a fluid particle takes in an environment: its state, and lists of its neighbours [bytes]."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,11 @@ class Emitter:
     """A nozzle: particles leave it side by side, each a spacing behind the one before it."""
 
     sites: np.ndarray
-    """Where particles leave it [m], shape (m, 3)."""
+    """Places where particles leave it [m], shape (m, 3)."""
     direction: np.ndarray
-    """In which they do, of length one, shape (3,)."""
+    """Direction of the jet, of length one, shape (3,)."""
     speed: float
-    """With which they do [m/s]."""
+    """Speed of the jet [m/s]."""
 
 
 @dataclass(frozen=True)
@@ -41,47 +43,47 @@ class Fluid:
 
     material: FluidMaterial
     spacing: float
-    """Distance of particles at rest; a particle's radius is half of it [m]."""
+    """Distance between particles at rest; a particle's radius is half of it [m]."""
     dimension: int
     """2 for a fluid in the plane z = constant, 3 for one in space."""
     indices: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    """Its particles, shape (k,), int32."""
+    """Particles of the fluid, shape (k,), int32."""
     boundary: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     """Particles of other bodies that it cannot flow through, shape (b,), int32."""
     volumes: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    """Room that each of these takes, in volumes of a fluid particle, shape (b,), float64."""
+    """Volume of each boundary particle, in volumes of a fluid particle, shape (b,), float64."""
     lightest: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    """Largest inverse mass that each of these counts with, in those of a fluid particle, shape (b,), float64."""
+    """Largest effective inverse mass of each boundary particle, in those of a fluid particle, shape (b,), float64."""
     emitters: tuple[Emitter, ...] = ()
-    """What it comes out of."""
+    """Nozzles of the fluid."""
     drains: tuple[np.ndarray, ...] = ()
-    """Boxes that it disappears in: lower and upper corner [m], shape (2, 3)."""
+    """Boxes in which fluid disappears: lower and upper corner [m], shape (2, 3)."""
     depot: np.ndarray | None = None
-    """Where particles wait that are not there [m], shape (3,): one in exactly this place is none."""
+    """Place where inactive fluid particles are parked [m], shape (3,): particles exactly there do not exist."""
     capacity: int = 64
-    """Room for the neighbours of a particle; about 26 are usual."""
+    """Capacity for the neighbours of a particle; about 26 are usual."""
     boundary_capacity: int | None = None
-    """Room for the samples of a boundary near a particle; as many as there can be if None."""
+    """Capacity for the boundary samples near a particle; the possible maximum if None."""
     most_samples: int = 0
-    """How many samples of a boundary there can be near a particle, about."""
+    """Approximate largest number of boundary samples near a particle."""
 
     @property
     def smoothing(self) -> Smoothing:
-        """The kernel."""
+        """Smoothing kernel."""
         return Smoothing(self.dimension, self.spacing)
 
     def there(self, positions: np.ndarray) -> np.ndarray:
-        """Return the places of those of its particles that do not wait [m], shape (k, 3).
+        """Return the positions of its active particles [m], shape (k, 3).
 
         Args:
-            positions: of all particles of the scene [m], shape (n, 3).
+            positions: positions of all particles of the scene [m], shape (n, 3).
         """
         found: np.ndarray = positions[self.indices]
         return found if self.depot is None else found[(found != self.depot).any(axis=1)]
 
     @property
     def wet_capacity(self) -> int:
-        """Room for the samples of a boundary near a particle, a multiple of 8."""
+        """Capacity for the boundary samples near a particle, a multiple of 8."""
         if self.boundary_capacity is not None:
             return self.boundary_capacity
         return max(self.capacity, -(-min(self.most_samples, len(self.boundary)) // 8) * 8)
@@ -93,7 +95,7 @@ class Fluid:
 
 
 def lattice(lower: np.ndarray, upper: np.ndarray, spacing: float, dimension: int) -> np.ndarray:
-    """Return the places of a cubic lattice in the middle of a box, half a spacing off its sides, layer by layer.
+    """Return the points of a cubic lattice in the middle of a box, half a spacing off its sides, layer by layer.
 
     Args:
         lower, upper: corners [m], shape (3,); in a plane the z of both is that of the plane.
@@ -104,7 +106,7 @@ def lattice(lower: np.ndarray, upper: np.ndarray, spacing: float, dimension: int
         Positions [m], shape (k, 3), the lowest layer first.
 
     Raises:
-        MemoryError: for more than there is memory for.
+        MemoryError: if they do not fit into memory.
     """
     sides = np.floor((upper - lower) / spacing + 1e-6)
     if dimension == 2:
@@ -117,11 +119,10 @@ def lattice(lower: np.ndarray, upper: np.ndarray, spacing: float, dimension: int
 
 
 def check_memory(what: str, count: float, spacing: float) -> None:
-    """Check that there is memory for particles before they are made: NumPy may be killed instead of failing.
+    """Check that particles fit into memory before they are created: NumPy may be killed instead of failing.
 
     Args:
-        what: holds them, for the message.
-        count: of particles.
+        what: container of the particles, for the message. count: number of particles.
         spacing: [m].
 
     Raises:
@@ -136,16 +137,16 @@ def check_memory(what: str, count: float, spacing: float) -> None:
 
 
 def disc(center: np.ndarray, direction: np.ndarray, radius: float, spacing: float, dimension: int) -> np.ndarray:
-    """Return the places of a square lattice on a disc, or of a line across it, the middle one first [m], shape (m, 3).
+    """Return the points of a square lattice on a disc, or of a line across it, the middle one first [m], shape (m, 3).
 
     Args:
-        center: of the disc [m], shape (3,).
+        center: centre of the disc [m], shape (3,).
         direction: normal of length one, shape (3,).
         radius, spacing: [m].
         dimension: 3 for a disc, 2 for the line in the plane of constant z.
 
     Raises:
-        MemoryError: for more than there is memory for.
+        MemoryError: if they do not fit into memory.
     """
     check_memory("the nozzle", np.pi * (radius / spacing) ** 2, spacing)
     side = np.eye(3)[2 if dimension == 2 else np.argmin(np.abs(direction))]
@@ -170,11 +171,10 @@ def clear_of(positions: np.ndarray, colliders: Sequence[Solid], radius: float) -
 
 
 def check_clear(fluid: Fluid, positions: np.ndarray, collider: Solid) -> None:
-    """Check that a collider is added where there is neither fluid nor a nozzle.
+    """Check that a new collider overlaps neither fluid nor a nozzle.
 
     Args:
-        fluid: of the scene.
-        positions: of all particles of the scene [m], shape (n, 3).
+        fluid: fluid of the scene. positions: positions of all particles of the scene [m], shape (n, 3).
         collider: the new one.
 
     Raises:
@@ -184,19 +184,18 @@ def check_clear(fluid: Fluid, positions: np.ndarray, collider: Solid) -> None:
     for what, places in (("particles of the fluid", fluid.there(positions)), ("places of nozzles", sites)):
         stuck = int((~clear_of(places, [collider], 0.0)).sum())
         if stuck:
-            raise ValueError(f"{stuck} of {len(places)} {what} would be in the collider: add the collider before")
+            raise ValueError(f"{stuck} of {len(places)} {what} would be in the collider: add the collider first")
 
 
 def check_nozzle(fluid: Fluid, sites: np.ndarray, positions: np.ndarray) -> None:
-    """Check that fluid and the places of a nozzle are at least a spacing apart, so that something can come out.
+    """Check that fluid and the places of a nozzle are at least a spacing apart, so that particles can come out.
 
     Args:
-        fluid: of the scene.
-        sites: the places [m], shape (m, 3).
-        positions: of particles of the fluid [m], shape (k, 3).
+        fluid: fluid of the scene. sites: places of the nozzle [m], shape (m, 3). positions: positions of the fluid's
+        particles [m], shape (k, 3).
 
     Raises:
-        ValueError: if one of the nozzle and one of the fluid are nearer to each other.
+        ValueError: if they are nearer to each other.
     """
     every, least = np.concatenate([sites, positions]), 0.999 * fluid.spacing
     pairs = NeighbourGrid(every, least).pairs()
@@ -213,9 +212,8 @@ def check_room(fluid: Fluid, positions: np.ndarray, before: np.ndarray) -> None:
     """Check that there is room for particles.
 
     Args:
-        fluid: what they are.
-        positions: of the new ones [m], shape (k, 3).
-        before: of those that are there already [m], shape (m, 3).
+        fluid: fluid of the particles. positions: new positions [m], shape (k, 3). before: existing positions [m], shape
+        (m, 3).
 
     Raises:
         ValueError: if two are nearer to each other than half a spacing.
@@ -236,14 +234,13 @@ def check_room(fluid: Fluid, positions: np.ndarray, before: np.ndarray) -> None:
 
 
 def boundary_volumes(fluid: Fluid, positions: np.ndarray) -> np.ndarray:
-    """Return the room that samples of a boundary take, in volumes of a fluid particle, shape (b,).
+    """Return the volumes of boundary samples, in volumes of a fluid particle, shape (b,).
 
-    Samples that lie close share the room: Akinci et al. 2012, doi:10.1145/2185520.2185558, eq. 4. A closed layer of
-    samples a spacing apart counts for what is behind it as well.
+    Samples that lie close share the volume: Akinci et al. 2012, doi:10.1145/2185520.2185558, eq. 4. A closed layer of
+    samples a spacing apart also represents the space behind it.
 
     Args:
-        fluid: whose kernel it is.
-        positions: of the samples at rest [m], shape (b, 3).
+        fluid: fluid whose kernel is used. positions: rest positions of the samples [m], shape (b, 3).
     """
     smoothing = fluid.smoothing
     sums = np.ones(len(positions))
@@ -257,15 +254,14 @@ def boundary_volumes(fluid: Fluid, positions: np.ndarray) -> np.ndarray:
 
 
 def most_samples(fluid: Fluid, positions: np.ndarray, volumes: np.ndarray) -> int:
-    """Return how many samples of a body a particle of a fluid can have near it, about.
+    """Return the approximate largest number of a body's samples near a fluid particle.
 
-    They are counted around the places of a lattice. Where that of most samples has room left, more bodies like this one
-    may come: as many as fill it, since bodies do not overlap.
+    They are counted around the places of a lattice. If the fullest place has volume left, more bodies like this one may
+    fill it, since bodies do not overlap.
 
     Args:
-        fluid: whose particle it is.
-        positions: of the samples at rest [m], shape (b, 3).
-        volumes: room that each takes, in volumes of a fluid particle, shape (b,).
+        fluid: fluid of the particle. positions: rest positions of the samples [m], shape (b, 3). volumes: volume of
+        each, in volumes of a fluid particle, shape (b,).
     """
     if not len(positions):
         return 0

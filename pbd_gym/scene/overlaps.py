@@ -1,4 +1,4 @@
-"""Bodies that start inside colliders, farther than a scene can mean: contacts may push them out on the wrong side."""
+"""Warnings about bodies that start deep inside colliders, which contacts may push out on the wrong side."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from pbd_gym.colliders import MeshCollider, Solid
 from pbd_gym.scene.base import BaseScene
 
 SHARE = 0.75
-"""Of half the thickness of a collider from which another side than the one that was meant may be nearer."""
+"""Share of half a collider's thickness beyond which the nearest side may be the wrong one."""
 ROUNDING = 1e-6
-"""Depth that may be rounding, as a share of the size of the scene or of a metre."""
+"""Depth attributed to rounding, as a share of the size of the scene or of a metre."""
 
 
 def warn_of_overlaps(scene: BaseScene, stacklevel: int) -> None:
-    """Warn once of a body that starts deep in a collider at rest: the deepest of all.
+    """Warn once about bodies that start deep in a collider at rest, naming the deepest.
 
-    A depth is too much beyond two contact radii and half of half the collider's thickness, and beyond the body's own
+    A depth is too large beyond two contact radii and half of half the collider's thickness, and beyond the body's own
     extent across the surface if that is less: a body that stands half in a floor does not count, and one below it does.
     Pinned particles do not count, nor fluids, which refuse to start in colliders, nor colliders that move, since a pose
-    may still be set. What is on both sides of a wall and not inside is not found.
+    may still be set. A body on both sides of a wall but not inside is not detected.
 
     Args:
-        scene: with its particles where they start.
-        stacklevel: of the warning, for the caller.
+        scene: scene with its particles at their start. stacklevel: stack level of the warning, for the caller.
     """
     free = scene.inv_mass > 0.0
     if scene.fluid is not None:
@@ -61,19 +60,19 @@ def warn_of_overlaps(scene: BaseScene, stacklevel: int) -> None:
 
 
 def _least(scene: BaseScene, collider: Solid) -> float:
-    """Return the depth below which nothing is too deep [m]."""
+    """Return the depth below which no body is too deep [m]."""
     size = max(1.0, float(np.abs(scene.positions).max(initial=0.0)))
     return max(min(2.0 * scene.contact_radius, SHARE * collider.half_thickness), ROUNDING * size)
 
 
 def _limit(scene: BaseScene, collider: Solid, extent: float) -> float:
-    """Return from where a body of that extent across the surface is too deep [m]."""
+    """Return the depth beyond which a body of a given extent across the surface is too deep [m]."""
     wanted = max(2.0 * scene.contact_radius, min(0.5 * collider.half_thickness, extent))
     return max(min(wanted, SHARE * collider.half_thickness), _least(scene, collider))
 
 
 def _depths(collider: Any, points: np.ndarray) -> np.ndarray:
-    """Return how deep points are inside a collider [m], shape (n,); in a mesh to a cell of its grid."""
+    """Return the depth of points inside a collider [m], shape (n,); in a mesh up to a cell of its grid."""
     if not isinstance(collider, MeshCollider):
         return -collider.signed_distance(points)[0]
     grid = collider.grid
@@ -84,7 +83,7 @@ def _depths(collider: Any, points: np.ndarray) -> np.ndarray:
 
 
 def _bodies(scene: BaseScene) -> np.ndarray:
-    """Return the lowest particle of the body that each belongs to, by constraints or as a rigid body, shape (n,)."""
+    """Return the lowest particle of each particle's body, connected by constraints or as a rigid body, shape (n,)."""
     groups: list[np.ndarray] = [body.indices for body in scene.rigid_bodies]
     groups += [part for batch in scene.constraints.values() for part in batch.indices]
     pairs: list[np.ndarray] = [np.zeros((0, 2), dtype=np.int64)]
@@ -106,7 +105,7 @@ def _bodies(scene: BaseScene) -> np.ndarray:
 
 
 def _name(scene: BaseScene, particle: int) -> str:
-    """Return what a particle belongs to, in words."""
+    """Return the name of a particle's body, in words."""
     for body in scene.rigid_bodies:
         if particle in body.indices:
             return f"rigid body {body.index}"

@@ -1,4 +1,4 @@
-"""Rigid bodies of a scene: the particles that stand for a mesh, their masses, and joints."""
+"""Rigid bodies of a scene: the particles that represent a mesh, their masses, and joints."""
 
 from __future__ import annotations
 
@@ -12,64 +12,66 @@ from pbd_gym.geometry.surfaces import closed_surface
 from pbd_gym.geometry.trimeshes import TriMesh
 
 LEAST_SAMPLES = 4
-"""Samples of a body that can stand and be no plane figure."""
+"""Smallest number of samples of a body, enough not to lie in a plane."""
 MOST_SAMPLES = 4096
-"""Samples of a body beyond which a spacing is taken for a slip."""
+"""Number of samples of a body above which a spacing is taken for a mistake."""
 USUAL_SAMPLES = (150, 600, 2400)
-"""About how many samples a body has for which no spacing is given: the first of these that will do."""
+"""Approximate sample counts to try for a body without a given spacing: the first that works is used."""
 LIGHT = 0.01
-"""What a vertex of the mesh weighs, in samples, before masses are made to fit."""
+"""Weight of a mesh vertex, in samples, before masses are fitted."""
 FLOOR = 0.05
-"""What a particle weighs at least, as a share of what it weighs before masses are made to fit."""
+"""Smallest mass of a particle, as a share of its mass before fitting."""
 MOST_INERTIA_ERROR = 0.05
-"""Error of the inertia tensor, over its largest eigenvalue, from which samples are too few."""
+"""Error of the inertia tensor, relative to its largest eigenvalue, above which samples are too few."""
 
 
 @dataclass(frozen=True, eq=False)
 class RigidBody:
-    """Where a rigid body sits among the particles of a scene, and what it weighs.
+    """Particles and mass properties of a rigid body in a scene.
 
     Its particles are *samples*, balls that collide, then points inside, then the vertices of its mesh, which are drawn.
     """
 
     index: int
-    """Its number among the rigid bodies of the scene."""
+    """Index among the rigid bodies of the scene."""
     indices: np.ndarray
     """All of its particles, shape (k,), int32."""
     samples: np.ndarray
-    """Those that collide, shape (s,), int32; the first of ``indices``."""
+    """Colliding particles, shape (s,), int32; the first of ``indices``."""
     vertices: np.ndarray
     """Particle of each vertex of the mesh, shape (v,), int32; the last of ``indices``."""
     triangles: np.ndarray
     """Particles of each triangle of the mesh, shape (t, 3), int32."""
     radius: float
-    """Of the balls [m]."""
+    """Radius of the balls [m]."""
     mass: float
     """[kg]."""
     center: np.ndarray
-    """Centre of mass as it was added [m], shape (3,)."""
+    """Centre of mass at the time of addition [m], shape (3,)."""
     inertia: np.ndarray
-    """Inertia tensor of the mesh about it, as it was added [kg m^2], shape (3, 3)."""
+    """Inertia tensor of the mesh about it at the time of addition [kg m^2], shape (3, 3)."""
     inertia_error: float
-    """How far that of the particles is off, over the largest eigenvalue: 0 but for rounding, unless parts are thin."""
+    """Error of the particles' inertia tensor, relative to the largest eigenvalue: 0 up to rounding, unless parts are
+    thin.
+    """
     volumes: np.ndarray
-    """Share of its volume that each particle stands for, for :meth:`Scene.add_fluid_boundary` [m^3], shape (k,)."""
+    """Volume represented by each particle, for :meth:`Scene.add_fluid_boundary` [m^3], shape (k,)."""
     rest: np.ndarray
-    """Particles relative to the centre of mass, as they were added [m], shape (k, 3)."""
+    """Particles relative to the centre of mass at the time of addition [m], shape (k, 3)."""
     origin: np.ndarray
-    """Where the origin of the mesh was put [m], shape (3,)."""
+    """Place of the mesh's origin [m], shape (3,)."""
     shell: bool
-    """Whether it is a wall with a thickness, and no solid."""
+    """Whether it is a shell with a thickness rather than a solid."""
     restitution: float = 0.0
-    """Of contacts with other rigid bodies."""
+    """Restitution of contacts with other rigid bodies."""
 
     def mobility(self, points: np.ndarray) -> np.ndarray:
-        """Return the inverse mass that it has where it is pushed, along the axis where that is largest [1/kg].
+        """Return the effective inverse mass where it is pushed, along the axis where that is largest [1/kg].
 
         ``1 / M`` and the largest eigenvalue of ``-[r] I^-1 [r]`` for a point r from the centre of mass.
 
         Args:
-            points: from the centre of mass, in the axes as it was added [m], shape (k, 3).
+            points: points relative to the centre of mass, in the axes at the time of addition [m], shape (k, 3).
 
         Returns:
             Shape (k,).
@@ -82,67 +84,66 @@ class RigidBody:
 
 @dataclass(frozen=True)
 class Joint:
-    """A point that a rigid body has in common with another, or with space."""
+    """A point that a rigid body shares with another, or with space."""
 
     first: int
-    """Number of a rigid body."""
+    """Index of a rigid body."""
     second: int
-    """Number of another, or -1 for space."""
+    """Index of another, or -1 for space."""
     point: np.ndarray
-    """Where the joint is in the scene as it was added [m], shape (3,)."""
+    """Place of the joint in the scene at the time of addition [m], shape (3,)."""
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A particle of something else that a rigid body has as its own."""
+    """A particle of another body that a rigid body shares."""
 
     body: int
-    """Number of the rigid body."""
+    """Index of the rigid body."""
     particle: int
     point: np.ndarray
-    """Where it is in the scene as that was added [m], shape (3,)."""
+    """Place of the particle in the scene at the time of addition [m], shape (3,)."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A mesh, sampled, in its own axes."""
+    """Sampled mesh in its own axes."""
 
     points: np.ndarray
-    """Samples, points inside and vertices [m], shape (k, 3)."""
+    """Samples, interior points and vertices [m], shape (k, 3)."""
     sample_count: int
     radius: float
     """[m]."""
     moments: Moments
-    """Of the mesh."""
+    """Moments of the mesh."""
     masses: np.ndarray
-    """Of the points, for a density of one [m^3], shape (k,)."""
+    """Masses of the points for a density of one [m^3], shape (k,)."""
     inertia_error: float
 
 
 def usual_spacing(mesh: TriMesh) -> float:
-    """Return a spacing for the samples of a solid [m]: the widest of a few whose balls fit into the mesh."""
+    """Return a sample spacing for a solid [m]: the widest of a few candidates whose balls fit into the mesh."""
     area = float(mesh.areas().sum())
     spacings = [float(np.sqrt(area / count)) for count in USUAL_SAMPLES]
     for spacing in spacings[:-1]:
         try:
             sampled(mesh, spacing, 0.5 * spacing, None)
-        except ValueError:  # which the last one raises again, if it is no better
+        except ValueError:  # the last one re-raises it, if it is no better
             continue
         return spacing
     return spacings[-1]
 
 
 def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | None) -> Sampled:
-    """Stand points with masses for a mesh.
+    """Represent a mesh by points with masses.
 
     Args:
-        mesh: closed, unless it is a shell.
-        spacing: distance of neighbouring samples [m].
-        radius: of the balls [m].
-        thickness: of a shell that lies on both sides of the mesh [m]; None for a solid.
+        mesh: closed mesh, unless it is a shell. spacing: distance of neighbouring samples [m]. radius: radius of the
+        balls [m]. thickness: thickness of a shell around the mesh [m]; None for a solid.
 
     Raises:
-        ValueError: for an open mesh that is no shell, parts that are too thin, or samples that are too few or too many.
+        ValueError: for an open mesh that is not a shell, parts that are too thin, or samples that are too few or too
+        many.
     """
     area = float(mesh.areas().sum())
     expected = area / (spacing * spacing)
@@ -186,15 +187,14 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
 
 
 def matching_masses(points: np.ndarray, share: np.ndarray, moments: Moments) -> tuple[np.ndarray, float]:
-    """Return masses of points that have the moments of a body, and how far off the inertia tensor is.
+    """Return masses of points that have the moments of a body, and the error of the inertia tensor.
 
-    Of all masses with the same volume, centre and second moments, those nearest to the shares; none is below
-    :data:`FLOOR` times its share. Where there are none, the second moments are as near as they get.
+    Of all masses with the same volume, centre and second moments, these are the ones nearest to the shares; none is
+    below :data:`FLOOR` times its share. If none exist, the second moments are approximated as well as possible.
 
     Args:
         points: [m], shape (k, 3).
-        share: what points weigh beside each other at first, shape (k,).
-        moments: of the body.
+        share: relative masses of the points at first, shape (k,). moments: moments of the body.
 
     Returns:
         Masses [m^3], shape (k,), and the error over the largest eigenvalue.

@@ -13,11 +13,12 @@ from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled, usual_
 
 WIDEST = 2.5
 """Spacing, in radii, up to which balls of the same radius do not get in between those of a body: on a square lattice
-two that are diagonal leave a gap of 1.5 radii."""
+two diagonal balls leave a gap of 1.5 radii.
+"""
 
 
 class RigidScene(FluidScene):
-    """A scene in which there can be rigid bodies; see :class:`pbd_gym.scene.scene.Scene`."""
+    """A scene that supports rigid bodies; see :class:`pbd_gym.scene.scene.Scene`."""
 
     def add_rigid_body(
         self,
@@ -32,38 +33,39 @@ class RigidScene(FluidScene):
         rotation: ArrayLike | None = None,
         restitution: float = 0.0,
     ) -> RigidBody:
-        """Add a body that never changes its shape.
+        """Add a rigid body.
 
-        Balls beneath its surface, which touch it from within, stand for it in contacts, and it moves as they push it;
-        see :mod:`pbd_gym.kernels.rigid.phases`. Their masses, with those of points inside, give it the mass, centre of
-        mass and inertia tensor of the mesh. Its vertices are particles too, to be drawn and gripped.
+        Balls beneath its surface, which touch it from within, represent it in contacts, and pushes on them move it; see
+        :mod:`pbd_gym.kernels.rigid.phases`. Their masses, with those of points inside, give it the mass, centre of mass
+        and inertia tensor of the mesh. Its vertices are particles too, to be drawn and gripped.
 
         Args:
-            mesh: its shape; closed, unless there is a thickness.
+            mesh: shape of the body; closed, unless there is a thickness.
             density: [kg/m^3], above 0.
-            spacing: distance of neighbouring balls, about [m]; by default twice the radius if that is known, else one
-                that makes about 150 balls, or more where parts are thin. To colliders flat faces are flat however large
-                it is. To others they are bumps: a ball of the same size sinks in between by 0.59 radii where the
+            spacing: distance of neighbouring balls, about [m]; by default twice the radius if that is given, otherwise
+            one that makes about 150 balls, or more where parts are thin. For colliders flat faces are flat whatever the
+            spacing. For other particles they are bumpy: a ball of the same size sinks in between by 0.59 radii where
+            the
                 spacing is two radii, and by 0.13 where it is one.
-            radius: of the balls, and so of its edges and corners [m]; half the spacing by default, and always half the
+            radius: radius of the balls, and so of its edges and corners [m]; half the spacing by default, and always
+            half the
                 thickness of a shell.
-            thickness: of a shell whose middle the mesh is [m], such as the walls of a cup; None for a solid.
-            friction: Coulomb coefficient in contacts with particles; that of a pair is the mean of its two.
-            contacts: whether it collides with particles of other bodies that do, see :meth:`add_particle_contacts`.
-            position: where the origin of the mesh goes [m], shape (3,).
-            rotation: orthonormal matrix applied before, shape (3, 3).
-            restitution: share of the speed with which it comes back from other rigid bodies, 0 to 1; that of a pair is
-                the mean of its two. Off colliders it bounces by theirs.
+            thickness: thickness of a shell whose mid-surface is the mesh [m], such as the walls of a cup; None for a
+            solid. friction: Coulomb coefficient in contacts with particles; a pair uses the mean of its two. contacts:
+            whether it collides with particles of other bodies that do, see :meth:`add_particle_contacts`. position:
+            place of the mesh's origin [m], shape (3,). rotation: orthonormal matrix applied first, shape (3, 3).
+            restitution: share of the speed with which it rebounds from other rigid bodies, 0 to 1; a pair uses the mean
+            of its two. Colliders use their own restitution.
 
         Returns:
             Its particles, mass, centre of mass and inertia tensor.
 
         Raises:
-            TypeError: for a mesh of something else, or anything but numbers where numbers are due.
+            TypeError: for another type of mesh, or anything but numbers where numbers are expected.
             ValueError: for a number that is not above 0, a restitution that is not from 0 to 1, a vertex that belongs
-                to no triangle, an open mesh without a thickness, a mesh thinner than the balls, contacts where the
-                spacing is more than 2.5 radii, fewer than 4 samples or more than 4,096, samples that cannot have its
-                moments, or a rotation that is not one.
+                to no triangle, an open mesh without a thickness, a mesh thinner than the balls, contacts with a spacing
+                of more than 2.5 radii, fewer than 4 samples or more than 4,096, samples that cannot have its moments,
+                or a matrix that is not a rotation.
         """
         if isinstance(mesh, TetMesh):
             used, flat = np.unique(mesh.triangles, return_inverse=True)
@@ -128,22 +130,21 @@ class RigidScene(FluidScene):
         axis: ArrayLike | None = None,
         collide: bool = False,
     ) -> None:
-        """Join a rigid body to another, to a particle, or to a place: a ball joint, or a hinge.
+        """Join a rigid body to another, to a particle, or to a place, by a ball joint or a hinge.
 
-        A particle becomes part of the body, and weighs as much as the body does at that point: a rope, which sees a
-        heavy end, can be solved as a whole (``lines=True``), and then carries it without getting longer.
+        A particle becomes part of the body, with the body's effective mass at that point: a rope, which has a heavy
+        end, can be solved as a whole (``lines=True``), and then carries it without stretching.
 
         Args:
             first: a rigid body of this scene.
             second: another, the number of a particle (the end of a rope, the corner of a cloth), or None for a place
                 in space.
-            point: the joint, as everything stands now [m], shape (3,); a particle need not be there, and is put there
-                with the first step.
-            axis: direction about which they may turn, shape (3,), of any length but zero; about any if None.
-            collide: whether balls of the two collide.
+            point: the joint in the current configuration [m], shape (3,); a particle need not be there, and is put
+            there by the first step. axis: direction about which they may turn, shape (3,), of any length but zero; any
+            axis if None. collide: whether balls of the two collide.
 
         Raises:
-            TypeError: for bodies of something else, or anything but numbers.
+            TypeError: for other types of bodies, or anything but numbers.
             ValueError: for a body of another scene or joined to itself, a particle that does not exist or belongs to a
                 body, an axis of zero, or a hinge to a particle.
         """
@@ -178,7 +179,7 @@ class RigidScene(FluidScene):
             self.apart.append((first.samples, theirs))
 
     def _share_out(self, body: RigidBody) -> None:
-        """Let the particles that a body shares weigh as much as it does there, each of several a part of it."""
+        """Give the particles that a body shares its effective mass there, divided among several."""
         ones = [one for one in self.shared if one.body == body.index]
         for one in ones:
             i, weight = one.particle, len(ones) * float(body.mobility(one.point[None] - body.center)[0])
@@ -194,7 +195,7 @@ class RigidScene(FluidScene):
     def _place(
         self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None, dimension: int
     ) -> np.ndarray:
-        """Add the particles of a body, turned and moved."""
+        """Add the particles of a body, rotated and translated."""
         turn = np.eye(3) if rotation is None else shaped("rotation", rotation, (3, 3))
         # Masses and stiffnesses are those of the shape as it is given: it must keep its lengths. A mirror does so too.
         if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-5:

@@ -1,4 +1,4 @@
-"""Scene: what one environment holds, in NumPy, before anything goes to a device."""
+"""Scene: the contents of one environment, in NumPy, before anything goes to a device."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from pbd_gym.scene.rigid_scene import RigidScene
 from pbd_gym.scene.tethered_body import TetheredBody
 
 WRINKLE = 0.15
-"""Share of its length by which a diagonal of cloth that wrinkles gets shorter for nothing. Without it a towel of 16 x
-16 particles, folded along its bias, stands 5 cm high and creeps open. With more, cells collapse, and edges get through
-triangles: 80 random actions leave 3 of 100 towels pierced with 0.15, 14 with 0.5, half of them with 1."""
+"""Share of its length by which a diagonal of wrinkling cloth shortens without resistance. Without it a towel of 16 x 16
+particles, folded along its bias, stands 5 cm high and creeps open. With more, cells collapse, and edges get through
+triangles: 80 random actions leave 3 of 100 towels pierced with 0.15, 14 with 0.5, half of them with 1.
+"""
 
 GRAVITY = 9.81
-"""On Earth [m/s^2]."""
+"""Gravity of the Earth [m/s^2]."""
 MOST_WAYS = 2048
-"""Vertices of a garment up to which it has tethers by default: a table of all ways along it takes 16 MiB then."""
+"""Largest number of garment vertices with tethers by default: the table of all paths along it then takes 16 MiB."""
 LOADS = 100.0
-"""How many times its own weight cloth may carry before its tethers do: they leave room for what it stretches by."""
+"""Multiple of its own weight that cloth may carry before its tethers do: they leave room for that stretch."""
 
 
 @dataclass(frozen=True)
 class Cloth:
-    """Where a cloth sits among the particles of a scene."""
+    """Particles and triangles of a cloth in a scene."""
 
     indices: np.ndarray
     """Particle of row r and column c, shape (rows, columns), int32. Row 0 is the upper edge."""
@@ -53,10 +54,10 @@ class Cloth:
 
 @dataclass(frozen=True)
 class SoftBody:
-    """Where an elastic solid sits among the particles of a scene."""
+    """Particles, tetrahedra and surface of an elastic solid in a scene."""
 
     indices: np.ndarray
-    """Its particles, shape (k,), int32."""
+    """Particles of the body, shape (k,), int32."""
     tets: np.ndarray
     """Particles of each tetrahedron, shape (m, 4), int32."""
     triangles: np.ndarray
@@ -65,25 +66,25 @@ class SoftBody:
 
 @dataclass(frozen=True)
 class Garment:
-    """Where a cloth of any shape sits among the particles of a scene."""
+    """Particles, triangles and openings of a cloth of any shape in a scene."""
 
     indices: np.ndarray
-    """Its particles, shape (k,), int32; vertex i of the mesh is particle ``indices[i]``."""
+    """Particles of the garment, shape (k,), int32; vertex i of the mesh is particle ``indices[i]``."""
     triangles: np.ndarray
     """Particles of each triangle, shape (t, 3), int32."""
     boundary_loops: list[np.ndarray]
-    """Particles round each opening, in order, shape (b,) each, int32."""
+    """Particles around each opening, in order, shape (b,) each, int32."""
     landmarks: Mapping[str, int]
-    """Particles that have a name."""
+    """Named particles."""
 
 
 class Scene(RigidScene):
-    """What ONE environment holds: particles, constraints, colliders, pins and grips. y is up, units are SI.
+    """Contents of ONE environment: particles, constraints, colliders, pins and grips. y is up, units are SI.
 
     Args:
         gravity: acceleration [m/s^2], shape (3,).
         contact_radius: distance that particles keep from colliders [m].
-        grip_count: how many hands (pickers) an environment has; each holds at most one particle.
+        grip_count: number of hands (grips) of an environment; each holds at most one particle.
 
     Raises:
         ValueError: if an argument has the wrong shape, is not finite, or is negative where it must not be.
@@ -107,22 +108,20 @@ class Scene(RigidScene):
             rows: particles along the height, at least 2.
             columns: particles along the width, at least 2.
             size: width and height [m].
-            material: what it is made of.
-            position: where the middle of its upper edge goes [m], shape (3,).
-            rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
-            lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), and answers
-                a pull as the material says; single segments do so with far shorter substeps only.
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at rest;
-                see :meth:`add_grip_tethers`. By default, where there are lines, so far and as much farther as
-                :data:`LOADS` times its weight would stretch the cloth.
-            wrinkles: whether the diagonals of cells get shorter by :data:`WRINKLE` before they push, as those of a
-                cloth that buckles between its particles. A coarse cloth that does not hardly folds across them.
+            material: material of the cloth. position: place of the middle of its upper edge [m], shape (3,). rotation:
+            orthonormal matrix applied first, shape (3, 3); without it the cloth hangs down at z = 0. lines: whether
+            each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), and resists a pull as the
+            material says; single segments do so only with far shorter substeps. tethers: whether particles are kept no
+            farther from a held or pinned one than along the cloth at rest; see :meth:`add_grip_tethers`. By default on
+            if there are lines, with as much slack as :data:`LOADS` times its weight would stretch the cloth. wrinkles:
+            whether the diagonals of cells shorten by :data:`WRINKLE` before they push, like those of a cloth that
+            buckles between its particles. Otherwise a coarse cloth hardly folds across them.
 
         Returns:
             Its particles and triangles.
 
         Raises:
-            TypeError: for a material of something else, or anything but numbers where numbers are due.
+            TypeError: for another type of material, or anything but numbers where numbers are expected.
             ValueError: for fewer than 2 x 2 particles, a size that is not positive, cells too long for the fabric, a
                 rotation that does not keep lengths, or arrays of a wrong shape.
         """
@@ -149,26 +148,23 @@ class Scene(RigidScene):
         """Add a piece of a rectangular weave, whole or cut out: see :meth:`add_cloth`.
 
         Args:
-            sheet: its particles, threads and cells, as :func:`pbd_gym.geometry.grids.grid` makes them. Tethers
-                need a convex piece.
-            material: what it is made of.
-            position: where the origin of the sheet goes [m], shape (3,).
-            rotation: orthonormal matrix applied before, shape (3, 3).
-            lines: whether each thread is solved as a whole.
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the sheet at rest.
-            wrinkles: whether the diagonals of cells get shorter by :data:`WRINKLE` before they push.
+            sheet: particles, threads and cells, as made by :func:`pbd_gym.geometry.grids.grid`. Tethers need a convex
+            piece. material: material of the cloth. position: place of the sheet's origin [m], shape (3,). rotation:
+            orthonormal matrix applied first, shape (3, 3). lines: whether each thread is solved as a whole. tethers:
+            whether particles are kept no farther from a held or pinned one than along the sheet at rest. wrinkles:
+            whether the diagonals of cells shorten by :data:`WRINKLE` before they push.
 
         Returns:
             Its particles, shape (k,), int32.
 
         Raises:
-            TypeError: for a material of something else, or anything but numbers where numbers are due.
+            TypeError: for another type of material, or anything but numbers where numbers are expected.
             ValueError: for a particle without area, cells too long for the fabric, a rotation that does not keep
                 lengths, or arrays of a wrong shape.
         """
         bare = np.flatnonzero(sheet.areas <= 0.0)
         if len(bare):
-            raise ValueError(f"{len(bare)} particles of the sheet stand for no area; the first is number {bare[0]}")
+            raise ValueError(f"{len(bare)} particles of the sheet represent no area; the first is number {bare[0]}")
         material = _made_of(material, ClothMaterial, Fabric)
         stretch, shear, bend = material.sheet_compliances(sheet, switch("wrinkles", wrinkles))
         particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
@@ -200,29 +196,30 @@ class Scene(RigidScene):
         lines: bool = True,
         tethers: bool | None = None,
     ) -> Garment:
-        """Add a cloth of any shape: a distance constraint per edge, and one that bends per pair of adjacent triangles.
+        """Add a cloth of any shape:
 
-        Vertices at the same place are not joined: where triangles meet at different ones, there is a slit.
+        a distance constraint per edge, and a bending constraint per pair of adjacent triangles.
+
+        Coincident vertices are not joined, so triangles that do not share theirs are separated by a slit.
         :func:`pbd_gym.geometry.trimeshes.trimesh` joins them.
 
         Args:
-            mesh: its shape at rest; see the modules trimeshes, garments and mesh_files of :mod:`pbd_gym.geometry`.
-            material: what it is made of; its ``bending`` chooses the constraint kind.
-            position: where the origin of the mesh goes [m], shape (3,).
-            rotation: orthonormal matrix applied before, shape (3, 3).
-            lines: whether paths along the edges that go nearly straight are each solved as a whole; see
+            mesh: rest shape; see the modules trimeshes, garments and mesh_files of :mod:`pbd_gym.geometry`.
+            material: material of the cloth; its ``bending`` chooses the constraint kind. position: place of the mesh's
+            origin [m], shape (3,). rotation: orthonormal matrix applied first, shape (3, 3). lines: whether nearly
+            straight paths along the edges are each solved as a whole; see
                 :func:`pbd_gym.geometry.paths.edge_paths` and :meth:`add_cloth`.
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
-                rest; see :meth:`add_grip_tethers`. By default as those of :meth:`add_cloth`, unless the mesh is in
+            tethers: whether particles are kept no farther from a held or pinned one than along the cloth at rest; see
+            :meth:`add_grip_tethers`. By default as in :meth:`add_cloth`, unless the mesh is in
                 several pieces or has more than :data:`MOST_WAYS` vertices.
 
         Returns:
             Its particles, triangles, openings and landmarks.
 
         Raises:
-            TypeError: for a mesh or a material of something else.
-            ValueError: for a vertex that belongs to no triangle, a triangle that names a vertex that is not there, is
-                there twice, has no area or turns the other way than its neighbour, arrays of a wrong shape, and as
+            TypeError: for another type of mesh or material.
+            ValueError: for a vertex that belongs to no triangle, a triangle that names an unknown vertex, is
+            duplicated, has no area or has the opposite orientation to its neighbour, arrays of a wrong shape, and as
                 :meth:`add_grip_tethers` does.
         """
         instance("mesh", mesh, TriMesh)
@@ -259,19 +256,18 @@ class Scene(RigidScene):
         """Add a rope: a chain of particles with stretch and bending constraints.
 
         Args:
-            points: where its particles lie now, in order, which is also its rest shape [m], shape (k, 3), k at least 2.
-            material: what it is made of.
-            lines: whether all segments are solved at once, so that the rope answers a pull with the force that the
-                material says; see :mod:`pbd_gym.constraints.line`.
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the rope at
-                rest; see :meth:`add_grip_tethers`. A rope that is a line needs none: its length is exact, and what
-                hangs on it stretches it as the material says.
+            points: current positions of its particles, in order, which are also its rest shape [m], shape (k, 3), k at
+            least 2. material: material of the rope. lines: whether all segments are solved at once, so that the rope
+            resists a pull with the force given by the material; see :mod:`pbd_gym.constraints.line`. tethers: whether
+            particles are kept no farther from a held or pinned one than along the rope at rest; see
+            :meth:`add_grip_tethers`. A rope that is a line needs none: its length is exact, and a load stretches it as
+            the material says.
 
         Returns:
             Its particles in order, shape (k,), int32.
 
         Raises:
-            TypeError: for a material of something else, or points that are no numbers.
+            TypeError: for another type of material, or points that are not numbers.
             ValueError: for fewer than two points, a segment without length, or a number that is not finite.
         """
         material = _made_of(material, RopeMaterial, Cord)
@@ -310,17 +306,17 @@ class Scene(RigidScene):
         """Add an elastic solid, made of the constraints that ``material.model`` names.
 
         Args:
-            mesh: its shape at rest; see :mod:`pbd_gym.geometry.tetmeshes` and :mod:`pbd_gym.geometry.mesh_files`.
-            material: what it is made of.
-            position: where the origin of the mesh goes [m], shape (3,).
-            rotation: orthonormal matrix applied before, shape (3, 3).
+            mesh: rest shape; see :mod:`pbd_gym.geometry.tetmeshes` and :mod:`pbd_gym.geometry.mesh_files`.
+            material: material of the solid. position: place of the mesh's origin [m], shape (3,). rotation: orthonormal
+            matrix applied first, shape (3, 3).
 
         Returns:
             Its particles, tetrahedra and surface.
 
         Raises:
-            TypeError: for a mesh or a material of something else.
-            ValueError: for a flat or inverted tetrahedron, a vertex that belongs to none, or arrays of a wrong shape.
+            TypeError: for another type of mesh or material.
+            ValueError: for a flat or inverted tetrahedron, a vertex that belongs to no tetrahedron, or arrays of a
+            wrong shape.
         """
         if isinstance(mesh, TriMesh):
             raise TypeError(
@@ -372,24 +368,23 @@ class Scene(RigidScene):
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
     ) -> SoftBody:
-        """Add a body that keeps its shape by shape matching, whether it is a solid, a sheet or loose points.
+        """Add a body that keeps its shape by shape matching: a solid, a sheet or loose points.
 
         Args:
-            body: its shape at rest: a mesh, or points [m], shape (k, 3).
-            material: what it is made of.
-            regions: clusters that keep their shape, each a sequence of vertices of the body; they may overlap, as those
-                of :mod:`pbd_gym.geometry.regions` do. Without regions the body is one cluster, which deforms little.
-            mass: [kg], one number or shape (k,), instead of the density; points need it.
-            position: where the origin of the body goes [m], shape (3,).
-            rotation: orthonormal matrix applied before, shape (3, 3).
+            body: rest shape: a mesh, or points [m], shape (k, 3).
+            material: material of the body. regions: clusters that keep their shape, each a sequence of vertices of the
+            body; they may overlap, like those of :mod:`pbd_gym.geometry.regions`. Without regions the body is one
+            cluster, which deforms little. mass: [kg], one number or shape (k,), instead of the density; required for
+            points. position: place of the body's origin [m], shape (3,). rotation: orthonormal matrix applied first,
+            shape (3, 3).
 
         Returns:
             Its particles, and the tetrahedra and surface of a mesh.
 
         Raises:
-            TypeError: for a material of something else, or anything but numbers where numbers are due.
+            TypeError: for another type of material, or anything but numbers where numbers are expected.
             ValueError: for points without a mass, a mesh without one that :meth:`add_soft_body` would refuse, regions
-                of vertices that do not exist or in one place, or arrays of a wrong shape.
+            of unknown or coincident vertices, or arrays of a wrong shape.
         """
         material = _made_of(material, ShapeMaterial)
         if isinstance(body, TetMesh):
@@ -426,33 +421,32 @@ class Scene(RigidScene):
         pattern: ArrayLike | None = None,
         slack: float = 0.0,
     ) -> None:
-        """Keep a body together round whatever holds it: grips, from the step on in which they close, and pins.
+        """Tether a body to whatever holds it: grips, from the step in which they close, and pins.
 
-        No particle of the body gets farther from a particle of it that is held or pinned than the way along the body
-        at rest, times the size of the environment, unless a collider catches it. It may come nearer. Where two hands
-        are farther apart than the body between them, all tethers of that environment grow in proportion: it stretches
-        evenly, to a few percent, and nothing tears. The hands then also feel what tethers carry: more than the
-        material pulls with by itself.
+        No particle of the body gets farther from a held or pinned one than the path along the body at rest, times the
+        size of the environment, unless a collider catches it. It may come nearer. Where two hands are farther apart
+        than the body between them, all tethers of that environment grow in proportion: it stretches evenly, to a few
+        percent, and nothing tears. The hands then also feel the load of the tethers, which exceeds the pull of the
+        material alone.
 
         It costs next to nothing while nothing is held; otherwise a few operations for each particle and anchor in every
-        iteration. Of more than eight pins, the eight have tethers that are farthest from one another; for pins that
-        never change :meth:`add_tethers` is an alternative. The order of constraints in an iteration is: these, then
-        constraints by kind, lines last, and these again where hands are too far apart by more than a percent.
+        iteration. Of more than eight pins, the eight farthest from each other have tethers; for pins that
+        never change :meth:`add_tethers` is an alternative. The order of constraints in an iteration is: tethers, then
+        constraints by kind, lines last, and tethers again where hands are too far apart by more than a percent.
 
         Args:
-            particles: the body, shape (k,), int, one number after the other, as builders return them.
-            edges: pairs of its particles along which the material reaches, shape (m, 2), int; by default those of the
+            particles: consecutive particles of the body, shape (k,), int, as returned by the add methods. edges: pairs
+            of its particles along which the material extends, shape (m, 2), int; by default those of the
                 distance constraints and lines.
-            pattern: places in its pattern [m], shape (k, 2), if that is flat and convex: the way between two particles
-                is then a straight line in it. Otherwise ways are the shortest ones along edges, in a table of k x k
-                numbers that all environments share.
-            slack: how much longer than the way a tether is, as a share of it; not negative.
+            pattern: positions in its pattern [m], shape (k, 2), if that is flat and convex: paths between particles are
+            then straight lines in it. Otherwise they are shortest paths along edges, in a table of k x k numbers that
+            all environments share. slack: extra length of a tether, as a share of the path; not negative.
 
         Raises:
             TypeError: for anything but numbers.
-            ValueError: for particles that do not exist, do not follow one another or have tethers already, edges that
-                leave the body, a body in several pieces, one of more than 8,192 particles without a pattern, a pattern
-                of another shape, or a slack that is negative or not finite.
+            ValueError: for particles that do not exist, are not consecutive or already have tethers, edges that leave
+            the body, a body in several pieces, one of more than 8,192 particles without a pattern, a pattern of a wrong
+            shape, or a slack that is negative or not finite.
         """
         number("slack", slack, 0.0)
         members = self._check_indices(np.reshape(particles, (-1, 1)), 1)[:, 0]
@@ -477,7 +471,7 @@ class Scene(RigidScene):
         self.tethered_bodies.append(TetheredBody(first, at_rest, pairs - first, lengths, places, float(slack)))
 
     def _tethered_mesh(self, mesh: TriMesh, first: int, slack: float = 0.0) -> list[TetheredBody]:
-        """Return the body that a mesh will be, so that what is wrong with it shows before anything is added."""
+        """Return the tethered body of a mesh, so that errors show before anything is added."""
         edges = mesh.edges()
         lengths = np.linalg.norm(mesh.positions[edges[:, 0]] - mesh.positions[edges[:, 1]], axis=1)
         links, across = unfolded_links(mesh.positions, mesh.hinges())
@@ -491,24 +485,24 @@ class Scene(RigidScene):
         slack: float = 0.0,
         compliance: ArrayLike = 0.0,
     ) -> np.ndarray:
-        """Keep particles as near to where they hang as the material allows, however few iterations there are.
+        """Keep particles as near to their anchors as the material allows, however few iterations there are.
 
         Each particle gets a tether to the nearest anchor of each group of neighbouring anchors that it hangs on; see
-        :mod:`pbd_gym.constraints.tether`. Add what is to be tethered first, and pin it.
+        :mod:`pbd_gym.constraints.tether`. Add and pin the bodies first.
 
         Args:
-            anchors: particles that are fixed, shape (a,), int; by default all that are pinned.
-            edges: pairs of particles along which the material reaches, shape (m, 2), int; their length is that now.
+            anchors: fixed particles, shape (a,), int; by default all pinned ones. edges: pairs of particles along which
+            the material extends, shape (m, 2), int, with their current lengths.
                 By default those of the distance constraints and lines, with their rest lengths.
-            slack: how much longer than the way along the material a tether is, as a share of it; not negative.
+            slack: extra length of a tether, as a share of the path along the material; not negative.
             compliance: inverse stiffness of the tethers [m/N]; 0 is rigid.
 
         Returns:
             Anchor and particle of each tether, shape (k, 2), int32.
 
         Raises:
-            ValueError: for particles that do not exist, no anchor, one that is named and that no edge leads from, no
-                edges, edges that are named and that no way joins to an anchor, or a slack that is negative or not
+            ValueError: for particles that do not exist, no anchor, a given anchor without an edge, no edges, given
+            edges that are not connected to an anchor, or a slack that is negative or not
                 finite.
         """
         number("slack", slack, 0.0)
@@ -532,7 +526,9 @@ class Scene(RigidScene):
             piece = groups(self.particle_count, pairs)
             loose = pairs[~np.isin(piece[pairs[:, 0]], piece[fixed])]
             if len(loose):
-                raise ValueError(f"no anchor holds the edge {tuple(loose[0].tolist())}: no way along edges leads there")
+                raise ValueError(
+                    f"no anchor holds the edge {tuple(loose[0].tolist())}: no path along edges leads there"
+                )
         found, ways = attachments(self.particle_count, pairs, lengths, fixed)
         if len(found):
             self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)
@@ -565,7 +561,7 @@ class Scene(RigidScene):
         self.add_constraints("line", [particles[path] for path in paths], label="stretch", compliance=values)
 
     def _add_hinges(self, found: np.ndarray, material: ClothMaterial | Fabric) -> None:
-        """Add what bends between triangles: shared edge and wings, shape (h, 4)."""
+        """Add bending constraints between triangles: shared edge and wings, shape (h, 4)."""
         compliance = material.hinge_compliances(self.positions[found])
         if compliance is None or len(found) == 0:
             return
@@ -576,7 +572,7 @@ class Scene(RigidScene):
 
 
 def _check_solid(mesh: TetMesh) -> None:
-    """Raise a ValueError for vertices and tetrahedra from which no mass follows."""
+    """Raise a ValueError for vertices and tetrahedra that give no mass."""
     check_used(len(mesh.positions), mesh.tets, "tetrahedron")
     wrong = np.flatnonzero(mesh.volumes() <= 0.0)
     if len(wrong):
@@ -584,16 +580,15 @@ def _check_solid(mesh: TetMesh) -> None:
 
 
 def _give(compliances: np.ndarray, mass: np.ndarray, areas: np.ndarray) -> float:
-    """Return the strain of a cloth that carries :data:`LOADS` times its weight, roughly, as if it were square.
+    """Return the approximate strain of a cloth that carries :data:`LOADS` times its weight, treated as square.
 
     Args:
-        compliances: of its threads' segments [m/N], shape (m,).
-        mass: of its particles [kg], shape (k,).
-        areas: of its parts [m^2], shape (a,).
+        compliances: compliances of its threads' segments [m/N], shape (m,). mass: masses of its particles [kg], shape
+        (k,). areas: areas of its parts [m^2], shape (a,).
     """
     return float(LOADS * GRAVITY * mass.sum() * compliances.mean() / np.sqrt(areas.sum()))
 
 
 def _made_of(material: Any, usual: type, *others: type) -> Any:
-    """Return the material given, which must be of one of these types, or the usual one."""
+    """Return the given material, which must be of one of these types, or the default one."""
     return usual() if material is None else instance("material", material, (usual, *others))

@@ -1,4 +1,4 @@
-"""Bodies that are tethered to whatever holds them, and the ways along them at rest."""
+"""Tethered bodies, and the path lengths along them at rest."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from pbd_gym.geometry.paths import all_ways
 from pbd_gym.geometry.trimeshes import groups
 
 MOST_PARTICLES = 8192
-"""Particles of a body whose ways are a table: 256 MiB in float32."""
+"""Largest number of particles of a body with a table of paths: 256 MiB in float32."""
 
 
 @dataclass(frozen=True)
 class TetheredBody:
-    """Particles of one body, and how far apart they are along it at rest.
+    """Particles of one body, and the path lengths between them at rest.
 
     Raises:
-        ValueError: for a body in several pieces, or one that is too large for a table of ways.
+        ValueError: for a body in several pieces, or one too large for a table of paths.
     """
 
     first: int
-    """Its first particle; the others follow."""
+    """First particle; the others follow."""
     positions: np.ndarray
-    """At rest [m], shape (k, 3)."""
+    """Rest positions [m], shape (k, 3)."""
     edges: np.ndarray
-    """Pairs of particles, counted from the first, along which the material reaches, shape (m, 2), int."""
+    """Pairs of particles, counted from the first, along which the material extends, shape (m, 2), int."""
     lengths: np.ndarray
-    """Of the edges [m], shape (m,)."""
+    """Lengths of the edges [m], shape (m,)."""
     pattern: np.ndarray | None = None
-    """Places in a flat, convex pattern [m], shape (k, 2): ways are straight there. None for any other shape."""
+    """Positions in a flat, convex pattern [m], shape (k, 2), in which paths are straight. None for any other shape."""
     slack: float = 0.0
-    """How much longer than the way a tether is, as a share of it."""
+    """Extra length of a tether, as a share of the path."""
 
     def __post_init__(self) -> None:
         pieces = len(np.unique(groups(self.count, self.edges)))
         if pieces > 1:
             raise ValueError(
                 f"the cloth is cut: it falls into {pieces} pieces that no edge joins, and no tether reaches from one "
-                f"to another; add them as bodies of their own"
+                f"to another; add them as separate bodies"
             )
         if self.pattern is None and self.count > MOST_PARTICLES:
             raise ValueError(
@@ -55,16 +55,16 @@ class TetheredBody:
 
     @functools.cached_property
     def places(self) -> np.ndarray:
-        """The pattern in the lengths of tethers [m], shape (k, 2); zeros where there is none."""
+        """Pattern scaled to the lengths of tethers [m], shape (k, 2); zeros if there is none."""
         return np.zeros((self.count, 2)) if self.pattern is None else (1.0 + self.slack) * self.pattern
 
     @functools.cached_property
     def ways(self) -> np.ndarray | None:
-        """Lengths of tethers from each particle to each other [m], shape (k, k), float32; None with a pattern."""
+        """Lengths of tethers between all particles [m], shape (k, k), float32; None with a pattern."""
         if self.pattern is not None:
             return None
         found = (1.0 + self.slack) * all_ways(self.positions, self.edges, self.lengths)
-        # Rounded up: a tether is never shorter than the way.
+        # Rounded up: a tether is never shorter than the path.
         return np.nextafter(found.astype(np.float32), np.float32(np.inf))
 
     def lengths_from(self, particle: int) -> np.ndarray:
@@ -79,12 +79,11 @@ def _mebibytes(count: int) -> str:
 
 
 def spread_out(bodies: tuple[TetheredBody, ...], pinned: np.ndarray, most: int) -> np.ndarray:
-    """Choose pins to tether to: all of them, or those that are farthest from one another.
+    """Choose pins for tethers: all of them, or those farthest from each other.
 
     Args:
-        bodies: those that have tethers.
-        pinned: whether each particle of an environment is pinned, shape (n,), bool.
-        most: pins at most.
+        bodies: tethered bodies. pinned: whether each particle of an environment is pinned, shape (n,), bool. most:
+        largest number of pins.
 
     Returns:
         Particles, shape (p,), int32, p at most ``most``.

@@ -2,7 +2,7 @@
 
 A *schedule* is a permutation of the constraints plus the ends of its batches. Constraints of one batch share no
 particle, so they may be projected at once and in any order without changing a bit of the result. Clusters, which have
-as many particles as they like, are brought into that order with what belongs to their members.
+any number of particles, are sorted into that order together with their members' data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Rows = np.ndarray | Sequence[np.ndarray]
 
 
 def greedy_colors(indices: Rows, particle_count: int) -> np.ndarray:
-    """Give each constraint the smallest colour none of its particles has yet, in the order given.
+    """Give each constraint the smallest colour that none of its particles has yet, in the given order.
 
     Args:
         indices: particles of each constraint, shape (m, k), or m arrays of any lengths, int.
@@ -39,9 +39,9 @@ def greedy_colors(indices: Rows, particle_count: int) -> np.ndarray:
 
 
 def dependency_levels(indices: Rows, particle_count: int) -> np.ndarray:
-    """Give each constraint the length of the longest chain of earlier constraints it has to wait for.
+    """Give each constraint the length of the longest chain of earlier constraints that it must wait for.
 
-    Sweeping level by level gives the same bits as sweeping in the given order, yet a level can run in parallel.
+    Sweeping level by level gives the same bits as sweeping in the given order, but a level can run in parallel.
 
     Args:
         indices: particles of each constraint, shape (m, k), or m arrays of any lengths, int.
@@ -75,7 +75,7 @@ def batches(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def find_conflict(indices: Rows, bounds: np.ndarray) -> int | None:
-    """Return the first batch in which a particle appears twice, or None if the schedule is safe to run in parallel."""
+    """Return the first batch in which a particle appears twice, or None if the schedule can safely run in parallel."""
     for batch, (start, end) in enumerate(itertools.pairwise(bounds)):
         particles = np.concatenate(indices[start:end])
         if len(np.unique(particles)) != len(particles):
@@ -84,17 +84,16 @@ def find_conflict(indices: Rows, bounds: np.ndarray) -> int | None:
 
 
 def cluster_values(rows: Sequence[np.ndarray], mass: np.ndarray, valence: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what every kind of clusters is told about masses, before they are brought into solve order.
+    """Return the mass data of clusters, before they are sorted into solve order.
 
     Args:
         rows: particles of each cluster, m arrays.
-        mass: of all particles [kg], shape (n,).
-        valence: how many constraints pull at each particle, shape (n,).
+        mass: masses of all particles [kg], shape (n,). valence: number of constraints at each particle, shape (n,).
 
     Returns:
-        ``part``: of its mass that a particle lends a cluster, and ``mass``, that mass [kg], for one cluster after the
-        other; ``share``: of its correction that a Jacobi iteration may take where there are other constraints,
-        shape (m,).
+        ``part``, the share of its mass that a particle lends a cluster, and ``mass``, that mass [kg], for one cluster
+        after the other; ``share``, the share of its correction that a Jacobi iteration may apply if there are other
+        constraints, shape (m,).
     """
     members = np.concatenate([np.zeros(0, dtype=np.int32), *rows])
     clusters = np.bincount(members, minlength=len(mass))
@@ -104,14 +103,14 @@ def cluster_values(rows: Sequence[np.ndarray], mass: np.ndarray, valence: np.nda
 
 
 def kept_weights(rows: Rows, inv_mass: np.ndarray) -> np.ndarray:
-    """Return the part of its weight ``sum w |grad C|^2`` that counts beside a constraint's compliance.
+    """Return the share of its weight ``sum w |grad C|^2`` that counts beside a constraint's compliance.
 
-    The rest is what one sweep adds to the compliance: half of what belongs to particles that the constraint shares with
-    others of its kind; see :mod:`pbd_gym.sim.substeps`. A spring alone between two masses keeps everything.
+    The rest is added to the compliance by a single sweep: half of the weight of particles that the constraint shares
+    with others of its kind; see :mod:`pbd_gym.sim.substeps`. A spring alone between two masses keeps everything.
 
     Args:
-        rows: particles of each constraint, shape (m, k), or m arrays of any lengths, which keep everything.
-        inv_mass: of all particles [1/kg], shape (n,).
+        rows: particles of each constraint, shape (m, k), or m arrays of any lengths, which keep everything. inv_mass:
+        inverse masses of all particles [1/kg], shape (n,).
 
     Returns:
         Shape (m,), from 1/2 to 1.
@@ -127,7 +126,7 @@ def kept_weights(rows: Rows, inv_mass: np.ndarray) -> np.ndarray:
 def in_solve_order(
     rows: Sequence[np.ndarray], values: dict[str, np.ndarray], permutation: np.ndarray, per_member: Collection[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Permute clusters of varying size with their numbers.
+    """Permute clusters of varying size together with their numbers.
 
     Args:
         rows: particles of each cluster, m arrays.
@@ -136,8 +135,8 @@ def in_solve_order(
         per_member: names.
 
     Returns:
-        Particles of one cluster after the other, and the numbers together with ``offsets``, where each of them begins,
-        and the end, shape (m + 1,).
+        Particles of one cluster after the other, and the numbers together with ``offsets``, the first entry of each and
+        the end, shape (m + 1,).
     """
     sizes = np.array([len(row) for row in rows], dtype=int)
     starts = np.cumsum(sizes) - sizes

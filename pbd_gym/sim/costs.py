@@ -1,4 +1,4 @@
-"""What a batch costs: its memory, before anything is allocated, and the time of a step, phase by phase."""
+"""Costs of a batch: its memory, before anything is allocated, and the time of a step, phase by phase."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ def memory_report(
     lanes: int | None = None,
     **options: Any,
 ) -> MemoryReport:
-    """Say what a batch of a scene would take, without making it.
+    """Estimate the memory of a batch of a scene, without creating it.
 
     Args:
-        scene: what one environment holds.
-        num_envs: how many of them.
+        scene: scene of one environment. num_envs: number of environments.
         device: Warp device.
         dtype: as for :class:`pbd_gym.sim.model.Model`.
-        lanes: environments per group, as the model chooses by default.
-        **options: of :class:`pbd_gym.sim.solver.Solver`: several iterations, Jacobi and Chebyshev need more.
+        lanes: environments per group, chosen by the model by default. **options: options of
+        :class:`pbd_gym.sim.solver.Solver`: several iterations, Jacobi and Chebyshev need more.
 
     Raises:
         ValueError: as model and solver do.
@@ -51,16 +50,17 @@ def memory_report(
 
 
 def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) -> dict[str, float]:
-    """Take a control step, and return how long each of its phases took [s], the longest first; processor time on a CPU.
+    """Run a control step, and return the duration of each of its phases [s], the longest first;
 
-    Sweeps are told apart by their colours, counted over all kinds of constraints. Positions stay in global memory
-    between launches, so the sum is not what a step as one launch takes. Threads of a CPU take turns.
+    processor time on a CPU.
+
+    Sweeps are listed by colour, counted over all kinds of constraints. Positions stay in global memory between
+    launches, so the sum differs from the time of a step in one launch. Threads of a CPU take turns.
 
     Args:
         solver: one with ``schedule="colors"``.
-        state: advanced by two control steps: the first makes the kernels ready.
-        control: likewise.
-        ctrl_dt: time of a step [s].
+        state: state to advance by two control steps: the first makes the kernels ready. control: control of these
+        steps. ctrl_dt: duration of a step [s].
 
     Raises:
         ValueError: if the solver has another schedule.
@@ -85,13 +85,13 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
 
 
 def _name(piece: Piece) -> str:
-    """Return what a launch is called in a report."""
+    """Return a launch's name in a report."""
     name = " and ".join(phase.name or "" for phase in Phase(piece.phases)).lower().replace("_", " ")
     return name if piece.color < 0 else f"{name}, colour {piece.color}"
 
 
 class _Mark:
-    """A moment between two launches: on a GPU an event, on a CPU what the process has worked so far."""
+    """A moment between two launches: on a GPU an event, on a CPU the processor time so far."""
 
     def __init__(self, device: wp.Device) -> None:
         self._event = wp.Event(device, enable_timing=True) if device.is_cuda else None

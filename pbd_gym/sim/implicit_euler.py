@@ -7,7 +7,7 @@ The step from (x, v) over h is the minimum of
 where ``M (y - p) = -h^2 grad E(y)`` (Martin et al. 2011, Example-based elastic materials, doi:10.1145/2010324.1964967;
 Gast et al. 2015, Optimization integrator for large time steps, doi:10.1109/TVCG.2015.2459687). E is the energy
 ``C^2 / (2 compliance)`` of the constraints of a scene, with first and second derivatives traced from their formulas. It
-is slow and exact: what differs between it and the engine at the same step is what one sweep leaves undone.
+is slow and exact: the engine differs from it at the same step by the remaining error of a single sweep.
 
     step = ImplicitEuler(scene)
     for _ in range(100):
@@ -31,14 +31,14 @@ from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.traced import TracedKind
 
 MOST_ITERATIONS = 200
-"""Newton steps in which a minimum must be found."""
+"""Largest number of Newton steps in which a minimum must be found."""
 _LONGEST = 1e3
-"""Time step beyond which inertia is taken for nothing [s]."""
+"""Time step beyond which inertia is neglected [s]."""
 
 
 @dataclass
 class _Term:
-    """Energies of one kind: sum of C^2 / (2 compliance)."""
+    """Energies of one constraint kind: the sum of C^2 / (2 compliance)."""
 
     traced: TracedKind
     indices: np.ndarray
@@ -48,17 +48,17 @@ class _Term:
     """1 for C <= 0, -1 for C >= 0, 0 for both, shape (m,); None for all of them."""
 
     def _acting(self, values: np.ndarray) -> np.ndarray:
-        """Return the stiffness of each [1/compliance], 0 of those that are slack, shape (m,)."""
+        """Return the stiffness of each constraint [1/compliance], 0 for slack ones, shape (m,)."""
         acting = 1.0 / self.compliance
         return acting if self.side is None else np.where(self.side * values < 0.0, 0.0, acting)
 
     def energy(self, x: np.ndarray) -> float:
-        """Return their energy [J]."""
+        """Return the sum of the energies [J]."""
         values = self.traced.values(x[self.indices])
         return 0.5 * float((self._acting(values) * values**2).sum())
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return first [N] and second [N/m] derivatives of each, shapes (m, 3 width) and (m, 3 width, 3 width)."""
+        """Return first [N] and second [N/m] derivatives of the energies, shapes (m, 3 width), (m, 3 width, 3 width)."""
         points = x[self.indices]
         first, second = self.traced.energy_derivatives(points)
         acting = self._acting(self.traced.values(points)) if self.side is not None else 1.0 / self.compliance
@@ -66,20 +66,19 @@ class _Term:
 
 
 class ImplicitEuler:
-    """One environment of a scene, advanced by implicit Euler. SciPy is needed.
+    """One environment of a scene, advanced by implicit Euler. Requires SciPy.
 
-    Colliders and contacts between particles are left out.
+    Colliders and contacts between particles are ignored.
 
     Args:
         scene: particles, pins, gravity and constraints, all compliant.
-        damping: rate at which free particles lose velocity [1/s], as the engine's solver takes it.
-        tolerance: of positions [m]: Newton's method ends with the step that is shorter.
+        damping: rate at which free particles lose velocity [1/s], as in the engine's solver. tolerance: length of a
+        Newton step [m] below which the iteration ends.
 
     Raises:
         ImportError: without SciPy.
-        TypeError: if a number is none.
-        ValueError: for a constraint without compliance, or of a kind that has no energy here: shape matching, and what
-            flows.
+        TypeError: for anything but numbers. ValueError: for a constraint without compliance, or of a kind without an
+        energy here: shape matching, and fluids.
     """
 
     def __init__(self, scene: Scene, damping: float = 0.0, tolerance: float = 1e-9) -> None:
@@ -93,13 +92,13 @@ class ImplicitEuler:
         self.velocities = scene.velocities.copy()
         """[m/s], shape (n, 3)."""
         self.iterations = 0
-        """Newton steps of all time steps so far."""
+        """Total Newton steps of all time steps so far."""
         self._terms = _terms(scene)
         self._held = np.zeros(0, dtype=np.int64)
         self.hold([])
 
     def hold(self, particles: ArrayLike) -> None:
-        """Let hands hold some particles, and let go of others.
+        """Hold the given particles with hands, and release the others.
 
         Args:
             particles: shape (k,), int.
@@ -123,7 +122,7 @@ class ImplicitEuler:
 
         Args:
             h: the time step [s].
-            motion: by how much what is held moves in it [m], broadcast to (held, 3).
+            motion: displacement of held particles in it [m], broadcast to (held, 3).
 
         Raises:
             RuntimeError: if Newton's method finds no minimum.
@@ -139,7 +138,7 @@ class ImplicitEuler:
         self.velocities = (self.positions - before) / h
 
     def settle(self, h: float = 0.01) -> None:
-        """Go to rest: to a minimum of the elastic energy and the weight, by time steps that grow and have no velocity.
+        """Move to rest, a minimum of the elastic energy and the weight, by growing time steps without velocity.
 
         Args:
             h: the first time step [s].
@@ -154,18 +153,18 @@ class ImplicitEuler:
         self.velocities = np.zeros_like(self.positions)
 
     def objective(self, x: np.ndarray, predicted: np.ndarray, h: float) -> float:
-        """Return what a time step minimises [J]."""
+        """Return the objective of a time step [J]."""
         away = (x - predicted)[self.free].ravel()
         return float(0.5 * (self._mass / h**2) @ away**2) + sum(term.energy(x) for term in self._terms)
 
     def minimize(self, predicted: np.ndarray, h: float) -> np.ndarray:
         """Return the positions after a time step [m], shape (n, 3), by Newton's method with a line search.
 
-        Where the Hessian is not positive definite each constraint's part of it is made so: Teran et al. 2005, Robust
-        quasistatic finite elements and flesh simulation, doi:10.1145/1073368.1073394.
+        Where the Hessian is not positive definite, each constraint's part of it is made positive definite: Teran et al.
+        2005, Robust quasistatic finite elements and flesh simulation, doi:10.1145/1073368.1073394.
 
         Args:
-            predicted: where particles would be without constraints, and where held ones are [m], shape (n, 3).
+            predicted: positions of particles without constraints, and of held ones [m], shape (n, 3).
             h: the time step [s].
 
         Raises:
@@ -190,10 +189,10 @@ class ImplicitEuler:
     def _search(
         self, x: np.ndarray, predicted: np.ndarray, h: float, direction: np.ndarray, slope: float
     ) -> np.ndarray:
-        """Return x after as much of a Newton step as lowers the objective (Armijo)."""
+        """Return x after the share of a Newton step that lowers the objective (Armijo)."""
         trial = x.copy()
         trial[self.free] += direction.reshape(-1, 3)
-        if np.abs(direction).max(initial=0.0) < 1e3 * self.tolerance:  # there its change drowns in rounding
+        if np.abs(direction).max(initial=0.0) < 1e3 * self.tolerance:  # its change is lost in rounding there
             return trial
         before, length = self.objective(x, predicted, h), 1.0
         while self.objective(trial, predicted, h) > before + 1e-4 * length * slope and length > 1e-12:
@@ -218,7 +217,7 @@ class ImplicitEuler:
         return np.asarray(-solve(gradient))
 
     def _factors(self, blocks: list[np.ndarray], inertia: np.ndarray) -> Any:
-        """Return what solves with the Hessian, or None if that is not positive definite."""
+        """Return a solver for the Hessian, or None if it is not positive definite."""
         entries = np.concatenate(
             [block.ravel()[keep] for block, keep in zip(blocks, self._kept, strict=True)] + [inertia]
         )
@@ -235,7 +234,7 @@ class ImplicitEuler:
         return factors.solve if positive else None
 
     def _arrange(self) -> None:
-        """Work out where each entry of each block goes in the sparse matrix of the free coordinates."""
+        """Compute the place of each block's entries in the sparse matrix of the free coordinates."""
         place = np.full((self.scene.particle_count, 3), -1, dtype=np.int64)
         place[self.free] = np.arange(3 * len(self.free)).reshape(-1, 3)
         count = 3 * len(self.free)
@@ -253,7 +252,7 @@ class ImplicitEuler:
 
 
 def _terms(scene: Scene) -> list[_Term]:
-    """Read the energies of a scene from what was added to it.
+    """Read the energies of a scene from its constraints.
 
     Raises:
         ValueError: for a constraint without compliance, or a kind without an energy.

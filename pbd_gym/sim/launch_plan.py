@@ -1,8 +1,8 @@
-"""Schedules: how a control step is cut into launches.
+"""Schedules: the division of a control step into launches.
 
-A group of environments belongs to one thread block, which does a whole control step in one launch: best for many
-environments. A single huge one would leave the other multiprocessors of a GPU idle. Its step is cut into launches of
-as many threads as there is work, one for each colour of constraints, which a CUDA graph replays without the host.
+A group of environments belongs to one thread block, which runs a whole control step in one launch: best for many
+environments. A single huge one would leave the other multiprocessors of a GPU idle. Its step is divided into launches
+with as many threads as there is work, one for each colour of constraints, which a CUDA graph replays without the host.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ _FEW_GROUPS = 32
 
 
 class Piece(NamedTuple):
-    """One launch."""
+    """One launch of a schedule."""
 
     phases: Phase
     substeps: tuple[int, int]
-    """The first, and the one after the last."""
+    """Range of substeps: the first, and the end (exclusive)."""
     iterations: tuple[int, int]
     color: int
-    """Of all kinds; -1 for every colour."""
+    """Colour, counted over all kinds; -1 for every colour."""
     threads: int
-    """For each group."""
+    """Threads for each group."""
 
 
 def choose_schedule(model: Model) -> Schedule:
-    """Return ``"colors"`` for few environments with many constraints of a colour on a GPU, else ``"block"``."""
+    """Return ``"colors"`` for few environments with many constraints per colour on a GPU, otherwise ``"block"``."""
     many = model.constraint_count > _MANY_CONSTRAINTS * max(model.color_count, 1)
     return "colors" if model.in_blocks and model.group_count <= _FEW_GROUPS and many else "block"
 
 
 def one_launch(model: Model, substeps: int, iterations: int, piercings: bool) -> Iterator[Piece]:
-    """Yield the schedule in which a block does everything, piercings only where they are asked for."""
+    """Yield the schedule in which a block does everything; piercings only if requested."""
     phases = Phase.ALL if piercings else Phase.ALL & ~Phase.PIERCINGS
     yield Piece(phases, (0, substeps), (0, iterations), -1, model.thread_count)
 
 
 def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions, piercings: bool) -> Iterator[Piece]:
-    """Yield the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
+    """Yield the schedule with a launch for each colour: dependencies between threads are separated by launches."""
 
     def spread(work: int) -> int:
-        """Return how many threads share some work: one of a CPU does all of a phase."""
+        """Return the number of threads for some work: one on a CPU does all of a phase."""
         return work if model.in_blocks else 1
 
     block, each = model.thread_count, spread(model.particle_count)
@@ -99,7 +99,7 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
                 yield Piece(Phase.COLLIDER_CONTACTS, now, once, -1, each)
             if options.rigid:
                 yield Piece(Phase.RIGID_SOLVE, now, once, -1, block)
-        # Otherwise a particle meets colliders, and goes on, without looking at others.
+        # Otherwise a particle meets colliders, and moves on, without checking others.
         if together:
             if windy:
                 yield Piece(Phase.WIND, now, (0, 0), -1, spread(len(model.dragged.triangles)))
@@ -116,11 +116,10 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
 
 
 class Replay:
-    """Replay in a row; on CUDA as one graph.
+    """Replays launches in a row; on CUDA as one graph.
 
     Args:
-        device: of the launches.
-        launches: to be replayed.
+        device: device of the launches. launches: launches to replay.
     """
 
     def __init__(self, device: Any, launches: list[Any]) -> None:
@@ -137,7 +136,7 @@ class Replay:
 
     @property
     def launch(self) -> Callable[[], None]:
-        """What does it. Within a graph that somebody else records, the launches go into that one."""
+        """Replay the launches. While another graph is being recorded, they go into that one."""
         if len(self.launches) == 1:
             return self.launches[0].launch
         if self._graph is None or self._device.is_capturing:

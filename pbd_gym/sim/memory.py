@@ -1,4 +1,4 @@
-"""The memory that a batch takes, part by part, counted in the arrays of one group of lanes."""
+"""Memory of a batch, part by part, counted in the arrays of one group of lanes."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ PARTS = {
     "support": "contacts",
     "come": "contacts",
 }
-"""Part of the report that an attribute of a state belongs to; all others are ``state``."""
+"""Part of the report for each attribute of a state; all others are ``state``."""
 
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """What a batch takes."""
+    """Memory of a batch."""
 
     num_envs: int
     lanes: int
-    """Environments of a group; a batch is whole groups."""
+    """Environments of a group; a batch consists of whole groups."""
     device: str
     shared: Mapping[str, int]
-    """What all environments share, by part [bytes]: constraints and other constants."""
+    """Memory shared by all environments, by part [bytes]: constraints and other constants."""
     group: Mapping[str, int]
-    """What a group of ``lanes`` environments takes, by part [bytes]."""
+    """Memory of a group of ``lanes`` environments, by part [bytes]."""
     free: int | None
-    """Memory of the device that is free now [bytes]; None if unknown."""
+    """Free memory of the device [bytes]; None if unknown."""
 
     @property
     def per_env(self) -> float:
-        """What an environment takes [bytes]."""
+        """Memory of an environment [bytes]."""
         return sum(self.group.values()) / self.lanes
 
     @property
     def total(self) -> int:
-        """What the batch takes [bytes]."""
+        """Memory of the batch [bytes]."""
         return sum(self.shared.values()) + sum(self.group.values()) * -(-self.num_envs // self.lanes)
 
     @property
     def fits(self) -> int | None:
-        """How many environments fit into the memory that is free now; None if that is unknown."""
+        """Number of environments that fit into the free memory; None if that is unknown."""
         if self.free is None:
             return None
         return max(0, self.free - sum(self.shared.values())) // sum(self.group.values()) * self.lanes
@@ -82,7 +82,7 @@ class MemoryReport:
 
 
 def count_memory(model: Any, num_envs: int, *batch: Any) -> MemoryReport:
-    """Report what ``num_envs`` environments take, from the arrays of one group.
+    """Report the memory of ``num_envs`` environments, from the arrays of one group.
 
     Args:
         model: the :class:`pbd_gym.sim.model.Model` of one group.
@@ -102,11 +102,10 @@ def count_memory(model: Any, num_envs: int, *batch: Any) -> MemoryReport:
 
 
 def _bytes(thing: Any, counted: set[int]) -> int:
-    """Return what the device arrays in an object of ours take, and in those that are in it [bytes].
+    """Return the memory of the device arrays in an object of ours, including nested ones [bytes].
 
     Args:
-        thing: of any type.
-        counted: addresses of objects and of memory that are not to be counted again; those found are added.
+        thing: object of any type. counted: addresses of objects and memory already counted; new ones are added.
     """
     if isinstance(thing, wp.array):
         if not thing.ptr or thing.ptr in counted:  # a view of memory that is counted already
@@ -126,7 +125,7 @@ def _bytes(thing: Any, counted: set[int]) -> int:
 
 
 def _size(count: float) -> str:
-    """Write a number of bytes."""
+    """Format a number of bytes."""
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
         if count >= 1024**power:
             return f"{count / 1024**power:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Model: the constants of a batch on its device, made once from a scene."""
+"""Model: the constants of a batch on its device, created once from a scene."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _ROOM = 32
 def choose_lanes(num_envs: int, threads: int = 1, in_blocks: bool = False) -> int:
     """Return the lane count that advances ``num_envs`` environments fastest.
 
-    Sixteen lanes cost three times as much as one, so only small batches take fewer. The threads of a block
-    already fill the vector units of a GPU, and one environment per block is the plain case.
+    Sixteen lanes cost three times as much as one, so only small batches use fewer. The threads of a block already fill
+    the vector units of a GPU, where one environment per block is the normal case.
     """
     if in_blocks:
         return 1
@@ -57,21 +57,20 @@ class Model:
     """Constant device arrays of ``num_envs`` copies of a scene.
 
     Args:
-        scene: what one environment holds.
-        num_envs: how many environments advance together, at least 1.
+        scene: scene of one environment. num_envs: number of environments that advance together, at least 1.
         device: Warp device, for example ``"cpu"`` or ``"cuda:0"``.
         dtype: ``"float32"``, or ``"float64"`` to compare with a reference.
         order: ``"colored"`` sorts constraints into greedy colours; ``"given"`` sweeps them as they were added.
         lanes: environments per group, one of 1, 4, 8, 16; chosen from ``num_envs`` by default. With fluid it is 1: the
             neighbours of a particle share the vector units.
-        threads: CPU threads that :func:`choose_lanes` reckons with.
-        block_dim: threads that serve a group on a CPU, 1 to 1024. Above 1 the CPU executes what a GPU does, slowly, to
-            the same bits; see docs/gpu.md. By default ``PBD_GYM_CPU_BLOCKS`` says, and without it there is one thread.
+        threads: CPU threads that :func:`choose_lanes` assumes.
+        block_dim: threads that serve a group on a CPU, 1 to 1024. Above 1 the CPU executes the GPU's code, slowly, to
+        the same bits; see docs/gpu.md. By default the value of ``PBD_GYM_CPU_BLOCKS``, or one thread.
 
     Warns of a body that starts deep inside a collider: see :mod:`pbd_gym.scene.overlaps`.
 
     Raises:
-        TypeError: if ``scene`` is no scene, or a count is not a whole number.
+        TypeError: if ``scene`` is not a scene, or a count is not a whole number.
         ValueError: for an empty scene, a count below 1, an unknown order, dtype, lane count or ``block_dim``, or for
             more lanes than one with fluid.
     """
@@ -109,14 +108,14 @@ class Model:
         return len(self.rigid_bodies) > 0
 
     def pose_index(self, collider: int) -> int:
-        """Return where among the poses a collider is.
+        """Return a collider's index among the poses.
 
         Args:
-            collider: what :meth:`Scene.add_collider` returned.
+            collider: number that :meth:`Scene.add_collider` returned.
 
         Raises:
             TypeError: for anything but a whole number.
-            ValueError: for one that does not move.
+            ValueError: for a collider that does not move.
         """
         if whole("collider", collider, 0) not in self.moving_colliders:
             raise ValueError(f"collider {collider} does not move: add it with moving=True")
@@ -142,24 +141,24 @@ class Model:
         with wp.ScopedDevice(self.device):
             self.gravity = wp.array(scene.gravity, dtype=self.scalar)
             self.inv_mass = wp.array(scene.inv_mass, dtype=self.scalar)
-            """[1/kg], shape (n,); what a particle returns to when it is let go."""
+            """[1/kg], shape (n,); inverse mass of a particle when it is released."""
             self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
-            """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
-        # Copies: a scene that is changed afterwards is of no concern to this model.
+            """Power of an environment's size with which a particle's mass grows, shape (n,), int32."""
+        # Copies: later changes of the scene do not affect this model.
         self.mass = scene.mass.copy()
-        """[kg], shape (n,), float64; also of what is pinned."""
+        """[kg], shape (n,), float64; includes pinned particles."""
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
 
     def _upload_colliders(self) -> None:
         scene = self.scene
         self.moving_colliders = tuple(scene.moving_colliders)
-        """Colliders that have a pose, as indices of ``scene.colliders``."""
+        """Colliders with a pose, as indices of ``scene.colliders``."""
         self.collider_count = len(scene.colliders)
-        """Colliders that were there when the model was made; later ones it does not have."""
+        """Number of colliders when the model was made; later ones are not included."""
         parts = arrange(scene.colliders, self.moving_colliders, shapes())
         self.collider_order = [i for found in parts.values() for i in found]
-        """Number in the scene of each collider of the kernel's table."""
+        """Scene number of each collider in the kernel's table."""
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
         lines = [scene.constraints[name] for name, kind in kinds().items() if kind.chain and name in scene.constraints]
@@ -176,19 +175,19 @@ class Model:
         )
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
         self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
-        """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
+        """Origin [m] and orientation (x, y, z, w) of moving colliders, shape (moving, 7), float64."""
 
     def _make_tables(self) -> None:
-        """Make the struct that carries the scene into kernels, with a table for each thing that is there."""
+        """Create the struct that passes the scene to kernels, with a table for each component present."""
         scene = self.scene
         self.kinds = tuple(kind for name, kind in kinds().items() if name in scene.constraints)
-        """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
+        """Constraint kinds that the scene uses; the kernel is compiled for these alone."""
         self.labels = tuple(scene.labels)
-        """Names of the groups of constraints whose stiffness can be set by itself."""
+        """Names of the groups of constraints with separately adjustable stiffness."""
         self.tethered_bodies = tuple(scene.tethered_bodies)
-        """Bodies that have tethers to what grips hold and to what is pinned."""
+        """Bodies with tethers to held and pinned particles."""
         self.anchor_room = 4 * math.ceil((scene.grip_count + PIN_ANCHORS) / 4) if self.tethered_bodies else 0
-        """Grips and pins for whose tethers kernels have room; in fours, so that one hand and two share a kernel."""
+        """Capacity of the kernels for tethers' grips and pins; in fours, so that one hand and two share a kernel."""
         self.rigid_bodies = tuple(scene.rigid_bodies)
         """Bodies that never change their shape."""
         tets, volumes = tetrahedra(scene, self.kinds)
@@ -201,37 +200,39 @@ class Model:
 
     def _upload_constraints(self) -> None:
         self.damped: tuple[str, ...] = ()
-        """Names of the kinds of which some constraint has a damping time."""
+        """Names of the kinds with a damped constraint."""
         self.constraint_order: dict[str, np.ndarray] = {}
-        """For each kind, the index each constraint of the solve order had when it was added."""
+        """Index at addition of each constraint in solve order, for each kind."""
         self.multiplier_order: dict[str, np.ndarray] = {}
-        """Likewise for each multiplier: a line has one for every segment."""
+        """Index at addition of each multiplier in solve order, for each kind: a line has one per segment."""
         self.longest_line = _ROOM
-        """Segments for which kernels have room in a line."""
+        """Capacity of the kernels for the segments of a line."""
         self.bounds: dict[str, np.ndarray] = {}
-        """For each kind, the first constraint of each colour, and the end."""
+        """First constraint of each colour, and the end, for each kind."""
         self.constraint_count = 0
         self.color_count = 0
-        """Colours of all kinds, one after the other."""
+        """Number of colours over all kinds, one after the other."""
         chains = [line for kind in self.kinds if kind.chain for line in self.scene.constraints[kind.name].indices]
         self.has_leans = may_lean(self.scene, chains)
-        """Whether there are lines, and balls that they may pull against one another."""
+        """Whether there are lines, and balls that they may pull against each other."""
         self.has_supports = len(chains) > 0 and any(part.shape.SWEPT for part in self.parts)
-        """Whether there are lines and colliders that they may lie over."""
+        """Whether there are lines, and colliders that they may lie over."""
         self.lean_count = (3 * self.particle_count + len(chains)) * self.has_leans
         self.lean_count += sum(len(line) - 1 for line in chains) * self.has_supports
-        """Numbers that tell which way contacts push particles, how much lines yield to them, and how much too long
-        segments may be that go round colliders."""
+        """Count of numbers that record the direction in which contacts push particles, how much lines yield to them,
+        and how much too long or short segments may be that go round colliders.
+        """
         self.memory_count = self.lean_count
-        """Numbers that are remembered from substep to substep: those, one of each constraint that remembers, and one of
-        each place of a nozzle."""
+        """Count of numbers kept from substep to substep: the leans, one per constraint with memory, and one per nozzle
+        place.
+        """
         used = [np.ravel(part) for kind in self.kinds for part in self.scene.constraints[kind.name].indices]
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
             self._upload_kind(kind, valence)
 
     def _upload_bodies(self) -> None:
-        """Put on the device what belongs to whole bodies: air drag, tethers, and bodies that are rigid."""
+        """Upload the data of whole bodies: air drag, tethers, and rigid bodies."""
         scene = self.scene
         self.dragged = Dragged.of(scene)
         """Triangles that feel the air."""
@@ -246,9 +247,9 @@ class Model:
     def _upload_fluid(self) -> None:
         fluid = self.scene.fluid
         self.fluid_options = None if fluid is None else fluid_options(fluid, self.in_blocks)
-        """What is there of fluid, if any."""
+        """Options of the fluid, if there is one."""
         self.fluid_columns = 0 if fluid is None else COLUMNS
-        """Parameters that environments have for it."""
+        """Parameters of environments for the fluid."""
         if fluid is not None:
             column = int(COMPLIANCE) + len(self.labels)
             fill_fluid(self.data.fluid, self.scene, self.colliders, self.device, column, self.memory_count)
@@ -261,26 +262,26 @@ class Model:
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
         """Whether some of these are discs of a surface."""
         self.surface_edge_count = sum(map(len, pierced_edges(scene)))
-        """Edges that are looked for in these: their own, and those of ropes and bodies."""
+        """Number of edges checked for piercing surfaces: their own, and those of ropes and bodies."""
         if scene.has_particle_contacts:
             table = self.data.particle_contacts
             self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks)
 
     def _fit_blocks(self) -> None:
-        """Let a block of a GPU have as many threads as there is work for."""
+        """Limit a GPU block's threads to the amount of work."""
         if self.device.is_cuda:
             wet = 0 if self.scene.fluid is None else self.particle_count
             colors = self.constraint_count / max(self.color_count, 1)
             self.thread_count = fitting_block_dim(max(colors, self.contact_count / 2, wet))
 
     def _upload_kind(self, kind: Kind, valence: np.ndarray) -> None:
-        """Upload those of one kind, where so many of all kinds pull at each particle, shape (n,)."""
+        """Upload the constraints of one kind, given the number of constraints at each particle, shape (n,)."""
         batch = self.scene.constraints[kind.name]
         rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         # Jacobi: with this share of its correction for each constraint, no sum of corrections overshoots (mass
-        # splitting: each particle lends an equal part of its mass to each of its constraints). What is pinned has mass
-        # without end: an anchor of many tethers slows none of them down.
+        # splitting: each particle lends an equal part of its mass to each of its constraints). A pinned particle has
+        # infinite mass: an anchor of many tethers slows none of them down.
         if isinstance(rows, np.ndarray):
             values["share"] = 1.0 / np.where(self.scene.inv_mass > 0, valence, 1)[rows].max(axis=1, initial=1)
         else:

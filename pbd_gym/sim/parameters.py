@@ -1,4 +1,4 @@
-"""Parameters: what may differ from environment to environment of a batch, as factors of what the scene says."""
+"""Parameters: values that may differ between environments of a batch, as factors of the scene's numbers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LIMITS = {
     "size": 1e-3, "density": 1e-6, "stiffness": 1e-6, "friction": 0.0, "damping": 0.0, "viscosity": 0.0,
     "fluid_density": 1e-6,
 }  # fmt: skip
-"""Smallest factor of each; the largest is :data:`pbd_gym.runtime.checks.LARGEST`."""
+"""Smallest value of each factor; the largest is :data:`pbd_gym.runtime.checks.LARGEST`."""
 
 Stiffness = ArrayLike | Mapping[str, ArrayLike]
 
 
 def check_factor(name: str, values: ArrayLike, shape: tuple[int, ...], least: float) -> np.ndarray:
-    """Return factors as float64 of ``shape``.
+    """Return checked factors as float64 of ``shape``.
 
     Raises:
         TypeError: for anything but real numbers.
@@ -43,18 +43,18 @@ class Parameters:
     """One row of numbers per environment, in lanes.
 
     Args:
-        model: the constants it belongs to.
+        model: model that it belongs to.
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
         count = int(COMPLIANCE) + len(model.labels) + model.fluid_columns
         self.rows = wp.empty((model.group_count, count), dtype=model.vec, device=model.device)
-        """Columns as :mod:`pbd_gym.kernels.data.parameters` names them, shape (groups, columns)."""
+        """Columns as named by :mod:`pbd_gym.kernels.data.parameters`, shape (groups, columns)."""
         self.rows_scalar = by_scalar(model, self.rows)
         """The same memory, shape (groups, columns, lanes)."""
         self.nominal = np.ones(count, dtype=model.dtype)
-        """A row that changes nothing."""
+        """Row of the defaults, which changes nothing."""
         self.nominal[int(GRAVITY) : int(GRAVITY) + 3] = model.gravity.numpy()
         first = int(COMPLIANCE) + len(model.labels)
         self.columns = {"size": int(SIZE), "damping": int(DAMPING), "friction": int(FRICTION), "density": int(DENSITY)}
@@ -62,11 +62,11 @@ class Parameters:
         if model.fluid_columns:
             self.columns |= {"viscosity": first + VISCOSITY, "fluid_density": first + FLUID_DENSITY}
         self.varied = False
-        """Whether kernels have to read the rows."""
+        """Whether kernels must read the rows."""
         self.reset()
 
     def reset(self) -> None:
-        """Let every environment be as the scene says."""
+        """Reset every environment to the scene's numbers."""
         self.varied = False
         self._write(np.broadcast_to(self.nominal, (self.model.num_envs, len(self.nominal))))
 
@@ -75,7 +75,7 @@ class Parameters:
         return to_rows(self.rows_scalar.numpy(), self.model.num_envs)
 
     def check(self, rows: np.ndarray) -> None:
-        """Look at rows that :meth:`read` gave, perhaps of another batch, shape (num_envs, columns).
+        """Check rows from :meth:`read`, possibly of another batch, shape (num_envs, columns).
 
         Raises:
             ValueError: for a number that is not finite or out of the range of its column.
@@ -132,7 +132,7 @@ class Parameters:
         return rows
 
     def get(self) -> dict[str, Any]:
-        """Return what is set; see :meth:`pbd_gym.sim.state.State.get_parameters`."""
+        """Return the current settings; see :meth:`pbd_gym.sim.state.State.get_parameters`."""
         rows = self.read()
         first = int(COMPLIANCE)
         return {

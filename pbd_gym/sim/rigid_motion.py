@@ -1,4 +1,4 @@
-"""Rigid motions that particles have between them: poses and velocities of rigid bodies, and back, in NumPy."""
+"""Rigid motions of groups of particles: poses and velocities of rigid bodies, and back, in NumPy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ def poses(bodies: Sequence[RigidBody], mass: np.ndarray, positions: np.ndarray, 
     """Return origins [m] and orientations (x, y, z, w) of bodies, shape (num_envs, bodies, 7), float64.
 
     Args:
-        bodies: of a scene, in their order.
-        mass: of all particles [kg], shape (n,).
-        positions: of all particles [m], shape (num_envs, n, 3), float64.
-        sizes: of the environments, shape (num_envs, 1).
+        bodies: bodies of a scene, in their order. mass: masses of all particles [kg], shape (n,). positions: positions
+        of all particles [m], shape (num_envs, n, 3), float64. sizes: sizes of the environments, shape (num_envs, 1).
     """
     found = np.zeros((len(positions), len(bodies), 7))
     for body in bodies:
@@ -51,21 +49,21 @@ def velocities(bodies: Sequence[RigidBody], mass: np.ndarray, positions: np.ndar
 
 
 def placed(body: RigidBody, pose: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return where the particles of a body are in poses, shape (num_envs, 7), in float64, shape (num_envs, k, 3)."""
+    """Return the positions of a body's particles in poses, shape (num_envs, 7), in float64, shape (num_envs, k, 3)."""
     turn = np.stack([matrix_of(row) for row in pose[:, 3:]])
     center = pose[:, :3] + sizes * (turn @ (body.center - body.origin))
     return center[:, None] + sizes[..., None] * (body.rest @ turn.swapaxes(1, 2))
 
 
 def fit(body: RigidBody, mass: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre and rotation of the rigid motion that fits particles best, shape (e, 3) and (e, 3, 3).
+    """Return centre and rotation of the rigid motion that best fits the particles, shape (e, 3) and (e, 3, 3).
 
     Both are NaN where particles are not finite.
     """
     share = mass[body.indices] / mass[body.indices].sum()
     x = positions[:, body.indices]
     lost = ~np.isfinite(x).all(axis=(1, 2))
-    x[lost] = body.rest  # one that LAPACK does not bear would take the others with it
+    x[lost] = body.rest  # one that LAPACK rejects would take the others with it
     center = share @ x
     u, _, v = np.linalg.svd(np.einsum("k,eki,kj->eij", share, x - center[:, None], body.rest))
     proper = np.ones((len(x), 3))
@@ -76,7 +74,7 @@ def fit(body: RigidBody, mass: np.ndarray, positions: np.ndarray) -> tuple[np.nd
 
 
 def quaternions(turns: np.ndarray) -> np.ndarray:
-    """Return unit quaternions (x, y, z, w), w not negative, of rotations, shape (e, 4) of (e, 3, 3); NaN of NaN.
+    """Return unit quaternions (x, y, z, w), w not negative, of rotations, shape (e, 4) for (e, 3, 3); NaN for NaN.
 
     Each is the eigenvector of the largest eigenvalue of the matrix that :mod:`pbd_gym.kernels.lanes.rotation` squares.
     """

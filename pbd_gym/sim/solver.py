@@ -33,17 +33,17 @@ from pbd_gym.sim.watches.bounds import far_away, farthest
 from pbd_gym.sim.watches.passages import Passages
 from pbd_gym.sim.watches.speeds import SpeedWatch
 
-# Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
+# Static shared memory of a CUDA block, 48 KiB, minus the contact search's share.
 _SHARED_BYTES = 40 * 1024
 
 ROUNDING = 0.02
-"""Share of gravity's part of a substep that float32 may round off a position."""
+"""Largest share of gravity's displacement in a substep that float32 may round off a position."""
 WARNED = 0.05
-"""Share that is worth a warning."""
+"""Share above which a warning is given."""
 FAR = 100.0
-"""Distance that a control step in float64 minds, whatever its length [m]."""
+"""Distance at which control steps use float64, whatever their length [m]."""
 LOOKS = 32
-"""Control steps from one look at where things are to the next."""
+"""Number of control steps between checks of the distances."""
 
 Method = Literal["gauss-seidel", "symmetric", "jacobi"]
 
@@ -51,11 +51,11 @@ Method = Literal["gauss-seidel", "symmetric", "jacobi"]
 def check_method(
     iterations: int = 1, method: Method = "gauss-seidel", relaxation: float = 1.0, chebyshev: float = 0.0
 ) -> None:
-    """Check arguments of :class:`Solver` that no model is needed for.
+    """Check the arguments of :class:`Solver` that need no model.
 
     Raises:
         ValueError: if a number is out of its range, or ``method`` is unknown.
-        TypeError: if a count is not a whole number, or another number is none.
+        TypeError: if a count is not a whole number, or another argument is not a number.
     """
     whole("iterations", iterations, 1)
     if method not in ("gauss-seidel", "symmetric", "jacobi"):
@@ -84,53 +84,51 @@ class Solver:
         doi:10.1145/2185520.2185601
 
     Args:
-        model: the constants of the batch.
+        model: model of the batch.
         substeps: steps that a control step is divided into; by default as many as the bodies of the scene need for the
-            ``ctrl_dt`` of a step, so that they answer with the forces of their material
+        ``ctrl_dt`` of a step to respond with the forces of their material
             (:func:`pbd_gym.sim.substeps.needed_substeps`).
         iterations: sweeps per substep.
-        method: what an iteration does: ``"gauss-seidel"`` applies each correction at once; ``"symmetric"`` does so too,
-            and sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced
-            to the share that the mass of its particles allows. Particles that the scene pins lend no mass: one of those
-            with many stiff constraints can diverge when ``set_pinned(False)`` frees it; the other methods do not mind.
+        method: type of iteration: ``"gauss-seidel"`` applies each correction immediately; ``"symmetric"`` does too, and
+        sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced
+            to the share that the mass of its particles allows. Particles pinned in the scene lend no mass: one with
+            many stiff constraints can diverge when ``set_pinned(False)`` frees it; the other methods are not affected.
         relaxation: factor of Jacobi's corrections, above 0 and below 2: under-relaxation below 1 converges more slowly,
             and more safely where constraints are strongly non-linear.
-        chebyshev: estimate of the spectral radius of the iteration, at least 0 and below 1: iterations are extrapolated
-            the more the larger it is, from 0, not at all. Too large a number diverges.
-        damping: rate at which free particles lose velocity [1/s].
-        max_speed: speed above which an environment counts as diverged [m/s].
-        far: distance from the origin above which it does [m], up to 1e6: something has left the scene, or fallen
-            through what should carry it. By default 3 m and ten times as far as the scene reaches
+        chebyshev: estimate of the spectral radius of the iteration, at least 0 and below 1: the larger it is, the more
+        iterations are extrapolated; 0 means not at all. Too large a number diverges. damping: rate at which free
+        particles lose velocity [1/s]. max_speed: speed above which an environment counts as diverged [m/s]. far:
+        distance from the origin above which it counts as diverged [m], up to 1e6: something has left the scene, or
+        fallen through its support. By default 3 m and ten times as far as the scene reaches
             (:func:`pbd_gym.sim.watches.bounds.far_away`).
         threads: CPU threads to spread the groups over; see :func:`pbd_gym.runtime.threads.default_threads`. Blocks of
             threads on a CPU take turns on one.
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
-            launch of many blocks for each colour of constraints, for few environments that are huge; by default what
-            :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
-        grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces` and
-            :meth:`Control.set_force_limit`.
-        contact_forces: whether to sum what contacts push particles by, for :meth:`State.get_contact_forces`.
+            launch of many blocks for each colour of constraints, for a few huge environments; by default chosen by
+            :func:`pbd_gym.sim.launch_plan.choose_schedule`. The results are the same to the bit. grip_forces: whether
+            to sum the forces at grips, for :meth:`State.get_grip_forces` and :meth:`Control.set_force_limit`.
+        contact_forces: whether to sum the contact forces on particles, for :meth:`State.get_contact_forces`.
         wrenches: whether to sum the force and torque on each collider, for :meth:`State.get_wrenches`.
-        piercings: whether to count what goes through surfaces in spite of contacts, for :meth:`State.get_piercings`.
+        piercings: whether to count edges that go through surfaces in spite of contacts, for
+        :meth:`State.get_piercings`.
             Crumpled towels of 16 x 16 particles take a fifth more time with it, finer ones less.
-        passages: whether to count what goes through surfaces of other bodies, and ropes through ropes, within a control
-            step, for :meth:`State.get_passages`.
-        double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as
-            long. By default they do so where float32 would round off more than :data:`ROUNDING` of what gravity makes
-            of a position in a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m
-            at those below 2.2 ms. Only the scene counts, not where things go later.
-        compensate: whether what one sweep softens bodies by is taken off their compliance, so that forces are those of
-            the material at fewer substeps; see :mod:`pbd_gym.sim.substeps`. By default so where ``substeps`` are left
-            out; with a number it is plain XPBD. Several iterations and other methods leave less to take off, and go
-            without.
-        quiet: whether nothing is said where bodies are softer than their material at the substeps given. Otherwise the
-            first step warns, with what is had and how many substeps would do.
+        passages: whether to count particles that pass through surfaces of other bodies, and ropes through ropes, within
+        a control step, for :meth:`State.get_passages`. double: whether control steps of a model in float32 work in
+        float64 inside. It takes two to three times as
+            long. By default they do so where float32 would round off more than :data:`ROUNDING` of gravity's
+            displacement in a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m at
+            those below 2.2 ms. Only the initial scene counts, not later positions. compensate: whether the softening of
+            bodies by a single sweep is subtracted from their compliance, so that forces are those of the material at
+            fewer substeps; see :mod:`pbd_gym.sim.substeps`. By default on if ``substeps`` is omitted; with a number it
+            is plain XPBD. Several iterations and other methods soften less, and are not compensated. quiet: whether to
+            suppress the warning when bodies are softer than their material at the given substeps. Otherwise the first
+            step warns, with the resulting stiffness and the sufficient number of substeps.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
-            collider, or ``grip_forces``, ``contact_forces`` or ``wrenches`` with ``chebyshev``: what is extrapolated is
-            no sum of corrections. Likewise rigid bodies and ``chebyshev``.
-        TypeError: if a count is not a whole number, another number is none, or ``model`` is no model.
+            collider, or ``grip_forces``, ``contact_forces`` or ``wrenches`` with ``chebyshev``: extrapolated
+            corrections have no meaningful sum. Likewise rigid bodies and ``chebyshev``.
+        TypeError: if a count is not a whole number, another argument is not a number, or ``model`` is not a model.
     """
 
     def __init__(
@@ -167,12 +165,12 @@ class Solver:
         if wrenches and not instance("model", model, Model).collider_count:
             raise ValueError("wrenches=True needs a collider: the scene of the model has none")
         if chebyshev > 0.0 and instance("model", model, Model).has_rigid:
-            raise ValueError("chebyshev must be 0 with rigid bodies: their particles are no unknowns by themselves")
+            raise ValueError("chebyshev must be 0 with rigid bodies: their particles are not independent unknowns")
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
         self.substeps = 0 if substeps is None else whole("substeps", substeps, 1)
-        """Steps that a control step is divided into; those of the last step, 0 before it, where none were given."""
+        """Substeps of a control step; if not given, those of the last step, or 0 before it."""
         self._given = substeps is not None
         self._quiet = switch("quiet", quiet)
         self.iterations = whole("iterations", iterations, 1)
@@ -188,12 +186,12 @@ class Solver:
         self.chebyshev = chebyshev
         self.schedule: Schedule = schedule or choose_schedule(model)
         self.piercings = switch("piercings", piercings) and model.has_surfaces
-        """Whether what goes through surfaces is counted."""
+        """Whether edges that go through surfaces are counted."""
         self.passages = switch("passages", passages)
-        """Whether what goes through surfaces and ropes within a control step is counted."""
+        """Whether passages through surfaces and ropes within a control step are counted."""
         self._passages = Passages(model) if self.passages else None
         self.double = None if double is None else switch("double", double)
-        """Whether steps work in float64; None where that depends on their length."""
+        """Whether steps work in float64; None if that depends on their length."""
         self._reach = farthest(model)
         self._doubled = False
         self._twins: tuple[Any, ...] = ()
@@ -233,11 +231,11 @@ class Solver:
         self._launched_for: tuple[Any, ...] = ()
 
     def set_steps(self, *, substeps: int | None = None, iterations: int | None = None) -> None:
-        """Go on with other numbers; what is left out stays. A change of ``iterations`` may compile another kernel.
+        """Change the step counts; omitted ones stay. A change of ``iterations`` may compile another kernel.
 
         Raises:
-            ValueError: for a number below 1 or beyond 32 bits. The solver is then as it was.
-            TypeError: for one that is not whole.
+            ValueError: for a number below 1 or beyond 32 bits. The solver is then unchanged. TypeError: for a number
+            that is not whole.
         """
         if substeps is not None:
             whole("substeps", substeps, 1)
@@ -251,19 +249,19 @@ class Solver:
         self._launched_for = ()
 
     def ready(self, varied: bool, iterations: int | None = None, wind: bool = False, forces: bool = False) -> bool:
-        """Return whether the kernel that a step would need is there.
+        """Return whether the kernel that a step would need is compiled.
 
-        If not, it is compiled in the background: steps that need no other may go on meanwhile, and asking again tells
-        when it is done.
+        If not, it is compiled in the background: other steps may go on meanwhile, and a later call tells when it is
+        done.
 
         Args:
             varied: whether some environment has parameters of its own, see :meth:`State.set_parameters`.
             iterations: as in :meth:`set_steps`.
-            wind: whether there is any, see :meth:`Control.set_wind`.
-            forces: whether there are any, see :meth:`Control.set_forces`.
+            wind: whether there is wind, see :meth:`Control.set_wind`. forces: whether there are forces, see
+            :meth:`Control.set_forces`.
 
         Raises:
-            Exception: what the compiler raised.
+            Exception: errors of the compiler.
         """
         iterations = self.iterations if iterations is None else iterations
         options = replace(self.options, keep_lambda=iterations > 1, compensated=self._compensated(iterations))
@@ -271,7 +269,7 @@ class Solver:
         return AHEAD.ready(kernel, self.model.device.alias, self.model.thread_count)
 
     def _compensated(self, iterations: int) -> bool:
-        """Whether a sweep takes its softening off the compliance."""
+        """Whether a sweep subtracts its softening from the compliance."""
         return self.compensate and iterations == 1 and self.method == "gauss-seidel" and self.chebyshev == 0.0
 
     def _kernel(self, options: SweepOptions) -> Any:
@@ -282,7 +280,7 @@ class Solver:
         return make_step(model.lanes, scalar, options, model.kinds, model.parts, model.bouncing)
 
     def works_in_double(self, ctrl_dt: float) -> bool:
-        """Return whether control steps of that length [s] are worked out in float64."""
+        """Return whether control steps of a given length [s] are computed in float64."""
         if self.model.dtype == np.float64 or self.double is not None:
             return self.model.dtype == np.float64 or bool(self.double)
         return self._rounding(self._reach, ctrl_dt / self.substeps) > ROUNDING
@@ -291,16 +289,16 @@ class Solver:
         return rounding(reach, h, float(np.linalg.norm(self.model.scene.gravity)))
 
     def state(self) -> State:
-        """Make a state for this solver, at the scene's positions.
+        """Create a state for this solver, at the scene's positions.
 
         Raises:
-            MemoryError: if the batch would not fit into the memory that is free now.
+            MemoryError: if the batch would not fit into the free memory.
         """
         return State(self.model, self._room)
 
     @property
     def _room(self) -> Room:
-        """What a state needs memory for."""
+        """Optional data for which a state needs memory."""
         on = self.options
         return Room(
             on.keep_lambda, on.jacobi, on.chebyshev, on.packed, on.grip_forces, on.contact_forces, on.wrenches,
@@ -308,25 +306,25 @@ class Solver:
         )  # fmt: skip
 
     def control(self) -> Control:
-        """Make a control that moves nothing."""
+        """Create a control that moves nothing."""
         return Control(self.model)
 
     def step(self, state: State, control: Control, ctrl_dt: float) -> None:
         """Advance every environment by ``ctrl_dt`` seconds, in place.
 
-        Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
-        the control act in every substep. On a CPU, the first step in which a fluid has no room for a list of
-        neighbours warns, and the first before which bodies are about to meet faster than the substeps can hold; the
-        warning says how many could (:mod:`pbd_gym.sim.watches.speeds`).
+        Held particles move along a straight line by ``control.motion`` and end exactly there. Forces and wind of
+        the control act in every substep. On a CPU, the first step in which a fluid's neighbour lists overflow warns,
+        and so does the first before which bodies are about to collide faster than the substeps can resolve; the warning
+        says how many would suffice (:mod:`pbd_gym.sim.watches.speeds`).
 
         Raises:
-            TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
-            ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, state or control are of another model, or a collider
-                was added to the scene after the model was made, which nothing would collide with; or if hands have a
-            largest force and the solver does not sum ``grip_forces``.
+            TypeError: if ``ctrl_dt`` is not a number, or state or control have the wrong type.
+            ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, state or control belong to another model, or a
+            collider was added to the scene after the model was made, with which nothing would collide; or if hands have
+            a force limit and the solver does not sum ``grip_forces``.
         """
         if len(self.model.scene.colliders) != self.model.collider_count:
-            raise ValueError("the scene has got other colliders since its Model was made: add them before Model(scene)")
+            raise ValueError("the scene's colliders changed after its Model was made: add them before Model(scene)")
         asked = control.has_forces, control.has_wind, control.has_force_limit
         key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, *asked)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
@@ -348,7 +346,7 @@ class Solver:
         self._steps += 1
 
     def _warn_of_rounding(self, state: State, ctrl_dt: float) -> None:
-        """Warn once if things are so far from the origin that float32 spoils their motion."""
+        """Warn once if positions are so far from the origin that float32 spoils their motion."""
         if self._told_of_rounding or self.model.dtype == np.float64:
             return
         # In float64 positions are rounded once, at the end of a control step.
@@ -368,7 +366,7 @@ class Solver:
             )
 
     def recorded(self) -> list[Any]:
-        """Return the launches of the last step one by one, one thread's after the other's."""
+        """Return the launches of the last step one by one, thread by thread."""
         return [launch for replay in self._launches for launch in replay.launches]
 
     def _shares(self) -> list[tuple[int, int]]:
@@ -377,12 +375,12 @@ class Solver:
         return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
 
     def _record(self, state: State, control: Control, ctrl_dt: float) -> list[Replay]:
-        """Compile what a step needs, and record its launches, those of each thread."""
+        """Compile the kernels of a step, and record its launches, those of each thread."""
         model, on_device = self.model, (self.model.device.alias, self.model.thread_count)
         if state.model is not model or control.model is not model:
             raise ValueError("state and control must be of the solver's own model")
         if control.has_force_limit and not self.options.grip_forces and model.grip_count:
-            raise ValueError("force_limit of hands needs Solver(grip_forces=True), which sums what pulls at them")
+            raise ValueError("force_limit of hands needs Solver(grip_forces=True), which sums the forces at them")
         number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
         if not self._given:
             self.substeps = needed_substeps(model.scene, ctrl_dt)
@@ -426,7 +424,7 @@ class Solver:
         return replays
 
     def _record_slips(self, state: State, control: Control, first: int, count: int) -> Iterator[Any]:
-        """Yield the launch that opens grips which were too weak, if there may be any."""
+        """Yield the launch that opens grips which were too weak, if any can be."""
         model = self.model
         if control.has_force_limit and model.grip_count:
             yield wp.launch(
@@ -441,7 +439,7 @@ class Solver:
             )  # fmt: skip
 
     def _warn_of_softness(self, ctrl_dt: float) -> None:
-        """Say once where bodies are softer than their material: in plain sweeps, of which it is known by how much."""
+        """Warn once where bodies are softer than their material: for plain sweeps, whose softening is known."""
         if self.iterations > 1 or self.method != "gauss-seidel" or self.chebyshev > 0.0:
             return
         self._quiet = True
@@ -466,7 +464,7 @@ class Solver:
         return by_color(self.model, self.substeps, self.iterations, options, self.piercings)
 
     def _settings(self, h: float) -> Any:
-        """Return what the kernel needs to know of this solver, for substeps of h seconds."""
+        """Return the kernel's settings of this solver, for substeps of h seconds."""
         settings = settings_type(wp.float64 if self._doubled else self.model.scalar)()
         settings.substeps, settings.iterations, settings.h = self.substeps, self.iterations, h
         settings.velocity_factor, settings.max_speed = math.exp(-self.damping * h), self.max_speed
@@ -494,16 +492,15 @@ class Solver:
 
 
 def shared_particles(model: Model, itemsize: int | None = None) -> int:
-    """Return the particle count if the positions and weights of a group fit into a block's shared memory, 0 if not.
+    """Return the particle count if the positions and weights of a group fit into a block's shared memory, otherwise 0.
 
     Args:
-        model: whose particles.
-        itemsize: of a number [bytes]; by default that of the model's.
+        model: model of the particles. itemsize: size of a number [bytes]; by default that of the model's.
     """
     needed = 7 * model.particle_count * model.lanes * (itemsize or model.dtype.itemsize)
     return model.particle_count if needed <= _SHARED_BYTES else 0
 
 
 def is_packed(model: Model, method: Method) -> bool:
-    """Return whether a lone environment's constraints share the vector units: where one thread projects by colours."""
+    """Return whether a lone environment's constraints share the vector units: if one thread projects by colours."""
     return model.lanes == 1 and not model.in_blocks and model.order == "colored" and method != "jacobi"

@@ -28,8 +28,7 @@ class State(StateReports):
     Lane ``l`` of group ``g`` is environment ``g * lanes + l``; the last group may have idle lanes.
 
     Args:
-        model: the constants it belongs to.
-        room: what there is memory for; multipliers by default.
+        model: model that it belongs to. room: optional data to allocate; multipliers by default.
     """
 
     def __init__(self, model: Model, room: Room | None = None) -> None:
@@ -37,7 +36,7 @@ class State(StateReports):
         self.reset()
 
     def reset(self) -> None:
-        """Put every environment back to the scene: nothing held, particles where they were added, nothing varied."""
+        """Reset every environment to the scene: nothing held, particles where they were added, default parameters."""
         model = self.model
         self._pinned = None
         self.tether_pins(self.get_pinned())
@@ -61,7 +60,7 @@ class State(StateReports):
         """Return a copy of the positions [m], shape (num_envs, n, 3), or of those of one environment, shape (n, 3).
 
         Raises:
-            IndexError: for an environment that is not there.
+            IndexError: for an environment that does not exist.
         """
         if env is not None:
             return row_of(self.positions_scalar, self.model.num_envs, self.model.lanes, env)
@@ -72,7 +71,7 @@ class State(StateReports):
         return to_rows(self.velocities_scalar.numpy(), self.model.num_envs)
 
     def set_positions(self, values: ArrayLike) -> None:
-        """Put particles somewhere [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
+        """Set positions [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
 
         Raises:
             TypeError: for anything but real numbers.
@@ -83,7 +82,7 @@ class State(StateReports):
     def set_velocities(self, values: ArrayLike) -> None:
         """Set velocities [m/s], broadcast to (num_envs, n, 3), up to 1e6 m/s along each axis.
 
-        What is pinned stays at rest, unless a grip holds it.
+        Pinned particles stay at rest, unless a grip holds them.
 
         Raises:
             TypeError: for anything but real numbers.
@@ -91,7 +90,7 @@ class State(StateReports):
         """
         given = self._checked("velocities", values, FASTEST)
         resting = self.get_pinned()
-        if resting.any():  # with a velocity a particle of infinite mass would travel for ever
+        if resting.any():  # with a velocity a particle of infinite mass would travel forever
             held = self.held.numpy()[: self.model.num_envs]
             envs, slots = np.nonzero(held >= 0)
             resting[envs, held[envs, slots]] = False
@@ -99,13 +98,13 @@ class State(StateReports):
         scatter(self.model, self.velocities_scalar, given)
 
     def get_pinned(self) -> np.ndarray:
-        """Return which particles are fixed in space, bool, shape (num_envs, n); those that a grip holds are not."""
+        """Return which particles are fixed in space, bool, shape (num_envs, n); particles held by a grip are not."""
         if self._pinned is None:
             return np.tile(self.model.inv_mass.numpy() == 0.0, (self.model.num_envs, 1))
         return self._pinned.copy()
 
     def _checked(self, name: str, values: ArrayLike, largest: float) -> np.ndarray:
-        """Return values for all particles, shape (num_envs, n, 3)."""
+        """Return checked values for all particles, shape (num_envs, n, 3)."""
         model = self.model
         return finite(name, values, (model.num_envs, model.particle_count, 3), model.dtype, largest)
 
@@ -121,31 +120,32 @@ class State(StateReports):
         viscosity: ArrayLike | None = None,
         fluid_density: ArrayLike | None = None,
     ) -> None:
-        """Let environments differ: each number is a factor of what the scene and the solver say, but for gravity.
+        """Set parameters per environment: each number is a factor of the scene's or the solver's value, except gravity.
 
-        What is left out stays as it is. Kernels for environments that differ are compiled with the next step, and are
-        a little slower. Numbers hold until they are set again, or until :meth:`reset`.
+        Omitted parameters stay unchanged. Kernels for differing environments are compiled with the next step, and are
+        slightly slower. Numbers hold until they are set again, or until :meth:`reset`.
 
         Args:
             gravity: acceleration [m/s^2], broadcast to (num_envs, 3), up to 1e6 along each axis.
-            size: of every rest length, broadcast to (num_envs,), from 0.001. Masses grow with the size, its square or
+            size: factor of every rest length, broadcast to (num_envs,), from 0.001. Masses grow with the size, its
+            square or
                 its cube, for ropes, sheets and solids (at equal density), compliances of tetrahedra as the elastic
-                modulus demands; the compliance of other constraints is a number by itself and stays. Radii with which
-                particles collide with each other grow too. Positions are left where they are, and the distance that
-                particles keep from colliders, and these, as they are.
-            density: of every mass, broadcast to (num_envs,), from 1e-6. Clusters of shape matching do not feel it:
-                their stiffness is per mass.
-            stiffness: divides compliances, broadcast to (num_envs,), from 1e-6; or a mapping from labels of
+                modulus requires; the compliance of other constraints is independent and stays. Radii with which
+                particles collide with each other grow too. Positions, the distance that particles keep from colliders,
+                and the colliders stay unchanged. density: factor of every mass, broadcast to (num_envs,), from 1e-6.
+                Clusters of shape matching are not affected: their stiffness is per mass.
+            stiffness: divisor of compliances, broadcast to (num_envs,), from 1e-6; or a mapping from labels of
                 constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
-            friction: of every Coulomb coefficient, broadcast to (num_envs,), not negative.
-            damping: of the rate ``damping`` of the solver, broadcast to (num_envs,), not negative.
-            viscosity: of the fluid's dynamic one, broadcast to (num_envs,), not negative.
-            fluid_density: of the fluid's density against that of everything else, broadcast to (num_envs,), from 1e-6.
+            friction: factor of every Coulomb coefficient, broadcast to (num_envs,), not negative.
+            damping: factor of the solver's rate ``damping``, broadcast to (num_envs,), not negative.
+            viscosity: factor of the fluid's dynamic viscosity, broadcast to (num_envs,), not negative.
+            fluid_density: factor of the fluid's density relative to that of everything else, broadcast to (num_envs,),
+            from 1e-6.
 
         Raises:
             TypeError: for anything but real numbers.
-            ValueError: for a number out of its range or not finite, a wrong shape, a label that is not there, or a
-                parameter of fluid without any. The state is then as it was.
+            ValueError: for a number out of its range or not finite, a wrong shape, an unknown label, or a parameter of
+            fluid without fluid. The state is then unchanged.
         """
         factors = {
             "size": size, "density": density, "friction": friction, "damping": damping, "viscosity": viscosity,
@@ -155,12 +155,12 @@ class State(StateReports):
         self._weigh()
 
     def set_pinned(self, pinned: ArrayLike | None) -> None:
-        """Fix particles in space, at rest, or set them free, whatever the scene says, until :meth:`reset`.
+        """Fix particles in space, at rest, or release them, whatever the scene says, until :meth:`reset`.
 
-        It is no part of what :meth:`save` returns, and :meth:`load` leaves it as it is.
+        This is not included in :meth:`save`, and :meth:`load` leaves it unchanged.
 
         Args:
-            pinned: whether each particle is fixed, bool, broadcast to (num_envs, n); None for what the scene says.
+            pinned: whether each particle is fixed, bool, broadcast to (num_envs, n); None for the scene's pins.
 
         Raises:
             ValueError: for a wrong shape.
@@ -183,16 +183,16 @@ class State(StateReports):
         self._weigh()
 
     def get_parameters(self) -> dict[str, Any]:
-        """Return what :meth:`set_parameters` has set.
+        """Return the parameters set by :meth:`set_parameters`.
 
         Returns:
-            Arrays by name, shape (num_envs,), but for ``gravity`` [m/s^2], (num_envs, 3), and ``stiffness``, a dict of
+            Arrays by name, shape (num_envs,), except ``gravity`` [m/s^2], (num_envs, 3), and ``stiffness``, a dict of
             them by label.
         """
         return self.parameters.get()
 
     def _weigh(self) -> None:
-        """Let masses follow from the parameters."""
+        """Update masses from the parameters."""
         model, slots = self.model, self.model.group_count * self.model.lanes
         every = wp.full(slots, 1, dtype=wp.int32, device=model.device)
         with first_launch(update_inv_mass, model.device):
@@ -209,7 +209,7 @@ class State(StateReports):
             self._weigh_pinned(self._pinned)
 
     def _weigh_pinned(self, pinned: np.ndarray) -> None:
-        """Overwrite the masses of the particles that are fixed, or free, other than the scene says."""
+        """Overwrite the masses of particles that are fixed or free contrary to the scene."""
         model, rows = self.model, self.parameters.read()
         size, density = rows[:, int(SIZE), None], rows[:, int(DENSITY), None]
         free = 1.0 / (model.mass * density * size ** model.dimensions.numpy())
@@ -226,31 +226,30 @@ class State(StateReports):
             target.assign(array)
 
     def get_poses(self) -> np.ndarray:
-        """Return a copy of the poses of the colliders that move, in the order in which they were added.
+        """Return a copy of the poses of moving colliders, in the order in which they were added.
 
         Returns:
-            Origin [m] and orientation (x, y, z, w), shape (num_envs, moving, 7). The orientation is the turn from how
-            the collider was declared.
+            Origin [m] and orientation (x, y, z, w), shape (num_envs, moving, 7). The orientation is the rotation from
+            how the collider was declared.
         """
         return self.poses.numpy()[: self.model.num_envs].copy()
 
     def set_pose(self, collider: int, origin: ArrayLike | None = None, orientation: ArrayLike | None = None) -> None:
-        """Put a collider that moves somewhere at once; particles do not feel that motion.
+        """Teleport a moving collider; particles do not feel that motion.
 
-        What it then overlaps is pushed out and gets no speed by that: in a scene of particles alone within the first
-        substep of the next step, elsewhere by 1.5 mm a second, so that nothing is strained on the way.
-        :meth:`pbd_gym.sim.control.Control.move_collider` takes what is in the way along instead.
+        Overlapping particles are pushed out without gaining speed: in a scene of particles alone within the first
+        substep of the next step, elsewhere by 1.5 mm per second, so that nothing is strained on the way.
+        :meth:`pbd_gym.sim.control.Control.move_collider` instead pushes along whatever is in the way.
 
         Args:
-            collider: what :meth:`Scene.add_collider` returned.
-            origin: where its origin goes [m], broadcast to (num_envs, 3); where it is by default.
-            orientation: unit quaternion (x, y, z, w) that turns it from how it was declared, broadcast to
-                (num_envs, 4); as it is by default. Scaled to length one.
+            collider: number that :meth:`Scene.add_collider` returned. origin: new place of its origin [m], broadcast to
+            (num_envs, 3); by default unchanged. orientation: quaternion (x, y, z, w) that rotates it from how it was
+            declared, broadcast to (num_envs, 4); by default unchanged. Scaled to length one.
 
         Raises:
             TypeError: for anything but real numbers.
             ValueError: for a collider that does not move, a wrong shape, a number that is not finite, an origin beyond
-                1e6 m, or a quaternion of zero. The state is then as it was.
+                1e6 m, or a quaternion of zero. The state is then unchanged.
         """
         slot = self.model.pose_index(collider)
         poses = self.get_poses()
@@ -269,7 +268,7 @@ class State(StateReports):
         """Return the poses of the rigid bodies, in the order in which they were added.
 
         Returns:
-            Where the origin of the mesh is [m], and the orientation (x, y, z, w), which is the turn from how the body
+            Place of the mesh's origin [m], and the orientation (x, y, z, w), which is the rotation from how the body
             was added, shape (num_envs, bodies, 7). NaN where particles are not finite: the environment has diverged.
         """
         bodies, positions = self.model.rigid_bodies, self.get_positions().astype(np.float64)
@@ -279,7 +278,7 @@ class State(StateReports):
         """Return the velocity of each rigid body's centre of mass [m/s], and its angular velocity [rad/s].
 
         Returns:
-            Both, in the axes of the world, shape (num_envs, bodies, 6). NaN as for :meth:`get_rigid_poses`.
+            Both, in world axes, shape (num_envs, bodies, 6). NaN as for :meth:`get_rigid_poses`.
         """
         positions, velocities = (get().astype(np.float64) for get in (self.get_positions, self.get_velocities))
         found = rigid_motion.velocities(self.model.rigid_bodies, self.model.mass, positions, velocities)
@@ -288,18 +287,17 @@ class State(StateReports):
     def set_rigid_pose(
         self, body: RigidBody | int, origin: ArrayLike | None = None, orientation: ArrayLike | None = None
     ) -> None:
-        """Put a rigid body somewhere at once, with the velocities that it has.
+        """Teleport a rigid body, keeping its velocities.
 
         Args:
-            body: what :meth:`Scene.add_rigid_body` returned, or its number.
-            origin: where the origin of its mesh goes [m], broadcast to (num_envs, 3); where it is by default.
-            orientation: unit quaternion (x, y, z, w) that turns it from how it was added, broadcast to (num_envs, 4);
-                as it is by default. Scaled to length one.
+            body: body that :meth:`Scene.add_rigid_body` returned, or its index. origin: new place of its mesh's origin
+            [m], broadcast to (num_envs, 3); by default unchanged. orientation: quaternion (x, y, z, w) that rotates it
+            from how it was added, broadcast to (num_envs, 4); by default unchanged. Scaled to length one.
 
         Raises:
             TypeError: for anything but real numbers.
             ValueError: for a body that does not exist, a wrong shape, a number that is not finite, an origin beyond
-                1e6 m, or a quaternion of zero. The state is then as it was.
+                1e6 m, or a quaternion of zero. The state is then unchanged.
         """
         known, count = self._body(body), self.model.num_envs
         pose = self.get_rigid_poses()[:, known.index].astype(np.float64)
@@ -308,7 +306,7 @@ class State(StateReports):
         if orientation is not None:
             pose[:, 3:] = check_orientation(orientation, count)
         velocity = self.get_rigid_velocities()[:, known.index].astype(np.float64)
-        velocity[~np.isfinite(velocity).all(axis=1)] = 0.0  # that of a body which has diverged, and is put back
+        velocity[~np.isfinite(velocity).all(axis=1)] = 0.0  # of a body that has diverged, and is reset
         positions = self.get_positions()
         positions[:, known.indices] = rigid_motion.placed(known, pose, self._sizes())
         self.set_positions(positions)
@@ -320,9 +318,9 @@ class State(StateReports):
         """Set the velocities of a rigid body.
 
         Args:
-            body: what :meth:`Scene.add_rigid_body` returned, or its number.
-            linear: of its centre of mass [m/s], broadcast to (num_envs, 3); what it is by default.
-            angular: in the axes of the world [rad/s], broadcast to (num_envs, 3); what it is by default.
+            body: body that :meth:`Scene.add_rigid_body` returned, or its index. linear: velocity of its centre of mass
+            [m/s], broadcast to (num_envs, 3); by default unchanged. angular: angular velocity in world axes [rad/s],
+            broadcast to (num_envs, 3); by default unchanged.
 
         Raises:
             TypeError: for anything but real numbers.
@@ -353,18 +351,20 @@ class State(StateReports):
         return sizes
 
     def get_memory(self) -> np.ndarray:
-        """Return what constraints remember, such as permanent strains, then nozzles and contacts, shape (num_envs, k).
+        """Return the memory of constraints, such as permanent strains, then of nozzles and contacts, shape (num_envs,
+        k).
 
         The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
-        were added. Each place of a nozzle (``Emitter.sites``) remembers how far the particle before still has to go
-        until the next one leaves [m]. Where ropes with lines collide, three numbers of each particle tell which way its
-        contacts push, and one of each line how much it yields to them. Where there are lines and colliders other than
-        planes, one of each segment tells how much too long or short it may be, as it went round one of these at once.
+        were added. Each place of a nozzle (``Emitter.sites``) remembers how far the previous particle must still move
+        until the next one leaves [m]. Where ropes with lines collide, three numbers per particle record the direction
+        in which its contacts push, and one per line how much it yields to them. If there are lines and colliders other
+        than planes, one number per segment records how much too long or short it may be after it suddenly began or
+        ended to go round one of them.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 
     def set_memory(self, values: ArrayLike) -> None:
-        """Set what :meth:`get_memory` returns, broadcast to (num_envs, k).
+        """Set the memory that :meth:`get_memory` returns, broadcast to (num_envs, k).
 
         Raises:
             TypeError: for anything but real numbers.
@@ -375,7 +375,7 @@ class State(StateReports):
         scatter(model, self.memory_scalar, rows)
 
     def arrange_memory(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows of what :meth:`get_memory` gives, shape (r, k), in the order of ``memory``, shape (r, max(k, 1)).
+        """Reorder rows of :meth:`get_memory`, shape (r, k), to the order of ``memory``, shape (r, max(k, 1)).
 
         Raises:
             ValueError: for a wrong shape.
@@ -387,7 +387,7 @@ class State(StateReports):
         return arranged
 
     def _memory_slots(self) -> np.ndarray:
-        """Return where what is remembered is, for constraints in the order they were added, shape (k,)."""
+        """Return the memory slots of constraints in the order of their addition, shape (k,)."""
         leans = self.model.lean_count
         slots, first = np.roll(np.arange(self.model.memory_count), -leans), 0
         for kind in self.model.kinds:
@@ -398,7 +398,7 @@ class State(StateReports):
         return slots
 
     def hold(self, held: ArrayLike) -> None:
-        """Let each grip hold a particle: what it held before is released, and keeps its velocity.
+        """Make each grip hold a particle: the previous one is released, and keeps its velocity.
 
         Args:
             held: particle per environment and grip, -1 for none, shape (num_envs, grips), int.
@@ -436,22 +436,22 @@ class State(StateReports):
         }
 
     def load(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
-        """Return to what :meth:`save` gave, bit for bit.
+        """Restore a state from :meth:`save`, bit for bit.
 
         Args:
-            saved: arrays of :meth:`save`, possibly of another batch with the same scene.
-            rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
+            saved: arrays from :meth:`save`, possibly of another batch with the same scene.
+            rows: row of ``saved`` for each environment, shape (num_envs,), int; its own by default.
 
         Raises:
-            TypeError: for a mapping that is none, or arrays of anything but numbers.
+            TypeError: for anything but a mapping, or arrays of anything but numbers.
             ValueError: for an array that is missing, unknown, of a wrong shape or dtype, or with a number that is not
-                finite or out of its range. The message names the array, and the state is as it was.
+                finite or out of its range. The message names the array, and the state is unchanged.
         """
         model = self.model
         taken = check_saved(model, self.parameters, saved, rows)
         self.parameters.write(taken["parameters"])
         self._weigh()
-        if model.grip_count:  # before the velocities: letting go of a pinned particle stops it
+        if model.grip_count:  # before the velocities, since releasing a pinned particle stops it
             self._hold(taken["held"])
             grips = self.grip_positions.numpy()
             grips[: model.num_envs] = taken["grip_positions"]
@@ -465,7 +465,7 @@ class State(StateReports):
         """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
 
         Raises:
-            RuntimeError: if they are not stored, because the solver does one iteration only.
+            RuntimeError: if they are not stored, because the solver does only one iteration.
         """
         if not self.has_multipliers:
             raise RuntimeError("multipliers are stored by a solver with iterations > 1 only")

@@ -1,4 +1,4 @@
-"""The arrays of a state: what a step changes, and its scratch memory."""
+"""Arrays of a state: the data that a step changes, and its scratch memory."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from pbd_gym.sim.upload.fluid import fluid_scratch
 
 
 class Room(NamedTuple):
-    """What a solver needs memory for, beyond what every state has."""
+    """Optional data that a solver needs memory for, beyond those of every state."""
 
     keep_lambda: bool = False
-    """Multipliers that are stored, which more than one iteration needs."""
+    """Stored multipliers, which more than one iteration needs."""
     gathers: bool = False
     """Corrections of Jacobi iterations."""
     extrapolates: bool = False
-    """The two last iterations, which Chebyshev acceleration needs."""
+    """The last two iterations, which Chebyshev acceleration needs."""
     packs: bool = False
     """Positions in rows with their weights."""
     forces: bool = False
-    """Sums of what pulls at grips."""
+    """Sums of the forces at grips."""
     touches: bool = False
-    """Sums of what contacts push particles by."""
+    """Sums of the contact forces on particles."""
     wrenches: bool = False
-    """What colliders are pushed by."""
+    """Forces and torques on colliders."""
     passages: bool = False
-    """Where particles were before a step."""
+    """Positions of particles before a step."""
 
     def joined(self, other: Room) -> Room:
-        """Return room for what either needs."""
+        """Return the union of both requirements."""
         return Room(*map(operator.or_, self, other))
 
 
@@ -55,7 +55,7 @@ class StateArrays:
 
     Args:
         model: the constants it belongs to.
-        room: what there is memory for.
+        room: optional data to allocate.
     """
 
     def __init__(self, model: Model, room: Room) -> None:
@@ -66,15 +66,18 @@ class StateArrays:
         self.has_grip_forces = False
         """Whether the solver of the last step summed forces at grips."""
         self.has_piercings = True
-        """Whether it counted what goes through surfaces, if there are any; before the first step nothing does."""
+        """Whether it counted edges that go through surfaces, if there are any; before the first step there are none."""
         self.has_force_limit = False
         """Whether it opened grips that were too weak."""
         self.has_passages = False
-        """Whether it counted what went through surfaces and ropes within the step."""
+        """Whether it counted passages through surfaces and ropes within the step."""
         self.contact_scale = 0.0
-        """What makes a force per mass of the sums over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
+        """Factor that turns the sums over the last step into force per mass, 1 / (substeps h^2) [1/s^2]; 0 without
+        sums.
+        """
         self.wrench_scale = 0.0
-        """What makes a force of the sums of wrenches over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
+        """Factor that turns the wrench sums over the last step into forces, 1 / (substeps h^2) [1/s^2]; 0 without sums.
+        """
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
         self._check_memory(room)
@@ -87,39 +90,39 @@ class StateArrays:
             self.velocities = wp.empty(shape, dtype=model.vec)
             """[m/s], shape (groups, n, 3)."""
             self.inv_mass = wp.empty((groups, particles), dtype=model.vec)
-            """[1/kg], shape (groups, n); 0 where a particle is held or pinned."""
+            """[1/kg], shape (groups, n); 0 for held or pinned particles."""
             self.free_inv_mass = wp.empty((groups, particles), dtype=model.vec)
-            """The same, but for pinned particles only 0: what one returns to when it is let go."""
+            """The same, but 0 for pinned particles only: the value that a released particle returns to."""
             self._make_multipliers()
             self.memory = wp.zeros((groups, max(model.memory_count, 1)), dtype=model.vec)
-            """What constraints remember from substep to substep, such as permanent strains, in solve order."""
+            """Memory of constraints from substep to substep, such as permanent strains, in solve order."""
             self._make_scratch()
             self.grip_forces = wp.zeros((slots, grips, 3), dtype=model.scalar)
-            """What held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)."""
+            """Forces of held bodies on grips in the last step [N], shape (slots, grips, 3)."""
             self._make_anchors(np.full((slots, model.scene_pins), -1, dtype=np.int32))
             self.contacts = contact_lists(model)
-            """Which particles touch or may do so soon; results do not depend on it."""
+            """Lists of particles that touch or soon may; results do not depend on them."""
             self.fluid = fluid_scratch(model)
-            """What fluids work on; results do not depend on it."""
+            """Scratch data of fluids; results do not depend on it."""
             self.told_of_overflow = False
             """Whether :meth:`warn_of_fluid_overflow` has warned."""
             self.rigid = rigid_scratch(model)
-            """What rigid bodies work on; results do not depend on it."""
+            """Scratch data of rigid bodies; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
             self.slipped = wp.zeros((slots, grips), dtype=wp.int32)
-            """Which grips opened at the end of the last step that had a limit, 0 or 1, shape (slots, grips), int32."""
+            """Grips that opened at the end of the last step with a limit, 0 or 1, shape (slots, grips), int32."""
             self.passed = wp.zeros(slots, dtype=wp.int32)
-            """How often particles and ropes went through surfaces and ropes in the last step, shape (slots,), int32."""
+            """Number of passages through surfaces and ropes in the last step, shape (slots,), int32."""
             self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)
             """[m], shape (slots, grips, 3)."""
             self.grip_targets = wp.zeros((slots, grips, 3), dtype=model.scalar)
-            """Scratch: where held particles are to be at the end of the step [m]."""
+            """Scratch: target positions of held particles at the end of the step [m]."""
             moving = len(model.moving_colliders)
             self.poses = wp.zeros((slots, moving, 7), dtype=model.scalar)
-            """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (slots, moving, 7)."""
+            """Origin [m] and orientation (x, y, z, w) of moving colliders, shape (slots, moving, 7)."""
             self.frames = wp.zeros((groups, moving, FRAMES), dtype=model.vec)
-            """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.colliders.poses`."""
+            """Scratch: frames of moving colliders in a substep, see :mod:`pbd_gym.kernels.colliders.poses`."""
             self.diverged = wp.zeros(slots, dtype=wp.int32)
             """1 where the last step produced a NaN, or something ran away or left the scene, shape (slots,), int32."""
             self.inverted = wp.zeros(slots, dtype=wp.int32)
@@ -131,12 +134,12 @@ class StateArrays:
         self.memory_scalar = by_scalar(model, self.memory)
         self.free_inv_mass_scalar = by_scalar(model, self.free_inv_mass)
         self.parameters = Parameters(model)
-        """What differs from environment to environment."""
+        """Parameters that differ between environments."""
         self._pinned: np.ndarray | None = None
         self.frames_scalar = by_scalar(model, self.frames)
 
     def data(self) -> Any:
-        """Return the arrays as what the step kernel takes."""
+        """Return the arrays as the step kernel's struct."""
         type_ = state_type(self.model.vec)
         data = type_()
         for name in type_.vars:
@@ -144,10 +147,10 @@ class StateArrays:
         return data
 
     def make_room(self, room: Room) -> None:
-        """Make the memory that a solver needs and that there is none of: it would write past the end of what there is.
+        """Allocate memory that a solver needs and the state lacks: it would write past the end of existing arrays.
 
-        So it is when the ``iterations`` of a solver were raised from one, and when another solver goes on with a state.
-        What there is already stays.
+        This happens when the ``iterations`` of a solver are raised from one, and when another solver continues with a
+        state. Existing data stays.
 
         Raises:
             MemoryError: if it would not fit.
@@ -163,7 +166,7 @@ class StateArrays:
                 self._make_multipliers()
 
     def twin(self, model: Model) -> StateArrays:
-        """Return arrays of the same shapes for another model of the same scene, in its precision."""
+        """Return arrays of the same shapes for another model of the same scene, in that model's precision."""
         arrays = StateArrays(model, self._room)
         arrays._make_anchors(self.pins.numpy())
         return arrays
@@ -187,46 +190,46 @@ class StateArrays:
         """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
 
     def _make_scratch(self) -> None:
-        """Make what is of no interest between steps."""
+        """Allocate scratch arrays, which hold nothing of interest between steps."""
         model, vec = self.model, self.model.vec
         groups, particles = model.group_count, model.particle_count
         shape, least = (groups, particles, 3), (groups, 1, 1)
         self.delta = wp.zeros(shape if self._room.gathers or model.contact_count else least, dtype=vec)
-        """Scratch: corrections that a Jacobi iteration gathers [m]; zero between steps."""
+        """Scratch: corrections gathered by a Jacobi iteration [m]; zero between steps."""
         self.recent, self.older = (wp.empty(shape if self._room.extrapolates else least, dtype=vec) for _ in "ab")
         """Scratch: positions of the last two iterations [m]."""
         self.packed = wp.empty((groups, 2, particles, 4) if self._room.packs else (groups, 1, 1, 1), dtype=vec)
-        """Scratch: positions and those before a substep [m], with a weight behind each; for one lane on a CPU."""
+        """Scratch: positions and those before a substep [m], with a weight after each; for one lane on a CPU."""
         kept = (groups, self._multiplier_count if self._room.extrapolates else 1)
         self.lam_recent, self.lam_older = (wp.empty(kept, dtype=vec) for _ in "ab")
         """Scratch: multipliers of the last two iterations."""
         summed = particles if self._room.forces else 0
         self.pull = wp.zeros((groups, summed, 3), dtype=vec)
-        """Scratch: corrections per inverse mass that would have moved what is held [kg m]."""
+        """Scratch: corrections per inverse mass that would have moved held particles [kg m]."""
         grips = model.grip_count if model.tethered_bodies and summed else 0
         self.tether_pull = wp.zeros((groups, grips, summed, 3), dtype=vec)
-        """Scratch: those that tethers to grips have made [kg m]."""
+        """Scratch: corrections per inverse mass made by tethers to grips [kg m]."""
         touched = (groups, particles if self._room.touches else 0, 3)
         self.pushes, self.untouched = (wp.zeros(touched, dtype=vec) for _ in "ab")
-        """Scratch: what contacts have moved particles by, and where these were before [m]."""
+        """Scratch: displacements of particles by contacts, and their positions before [m]."""
         colliders, bodies = (model.collider_count if self._room.wrenches else 0), len(model.rigid_bodies)
         self.wrenches = wp.zeros((groups, particles + bodies, colliders, 6), dtype=vec)
-        """Scratch: what particles and bodies push colliders by, see :mod:`pbd_gym.kernels.colliders.wrenches`."""
+        """Scratch: pushes of particles and bodies on colliders, see :mod:`pbd_gym.kernels.colliders.wrenches`."""
         self.wrench_sums = wp.zeros((groups, colliders, 6), dtype=vec)
         """Sums of these [kg m and kg m^2], in the order of the kernel's colliders, shape (groups, colliders, 6)."""
         noted = particles if self._room.passages else 0
         self.started = wp.zeros((groups, noted, 3, model.lanes), dtype=model.scalar)
-        """Scratch: where particles were before a step [m]."""
+        """Scratch: positions of particles before a step [m]."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
-        """Scratch: what friction of colliders has not needed so far [m]."""
+        """Scratch: friction of colliders not used so far [m]."""
         self.support = wp.zeros((groups, particles if model.has_supports else 0, WIDTH), dtype=vec)
-        """Scratch: what carries a particle, and how far lines have pressed it on that [m]."""
+        """Scratch: support of a particle, and how far lines have pressed it on that [m]."""
 
         self.come = wp.zeros((groups, particles if model.has_leans else 0, 3), dtype=vec)
-        """Scratch: how far particles had come in a substep when contacts began [m]."""
+        """Scratch: displacement of particles in a substep when contacts began [m]."""
 
     def tether_pins(self, pinned: np.ndarray) -> None:
-        """Choose the pins that have tethers, and make room for as many.
+        """Choose the pins with tethers, and allocate memory for them.
 
         Args:
             pinned: whether each particle is pinned, shape (num_envs, n), bool.
@@ -245,15 +248,15 @@ class StateArrays:
                 self._make_anchors(padded)
 
     def _make_anchors(self, pins: np.ndarray) -> None:
-        """Make the memory of tethers to grips and pins, shape (slots, p), int32, which are still to be measured."""
+        """Allocate memory for tethers to grips and pins, shape (slots, p), int32, which are still to be measured."""
         model = self.model
         slots = len(pins)
         anchors = model.grip_count + pins.shape[1] if model.tethered_bodies else 0
         with wp.ScopedDevice(model.device):
             self.pins = wp.array(pins, dtype=wp.int32)
-            """Pinned particles that have tethers, -1 for none, shape (slots, pins), int32."""
+            """Pinned particles with tethers, -1 for none, shape (slots, pins), int32."""
             self.tethered = wp.full((slots, anchors), -1, dtype=wp.int32)
-            """Scratch: what is held and pinned, as of the last step: lengths of tethers are for these."""
+            """Scratch: held and pinned particles of the last step, to which tether lengths refer."""
             self.tether_bounds = wp.zeros((model.group_count, anchors, 2), dtype=wp.int32)
             """Scratch: particles that may have a tether to an anchor."""
             shape = (model.group_count, anchors, model.particle_count)

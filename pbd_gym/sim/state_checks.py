@@ -1,4 +1,4 @@
-"""Checks of what a state is set to: grips, quaternions, and whole saved states."""
+"""Checks of values that a state is set to: grips, quaternions, and whole saved states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pbd_gym.sim.parameters import Parameters
 
 
 def check_held(model: Model, held: ArrayLike) -> np.ndarray:
-    """Return the particle that each grip is to hold, -1 for none, shape (num_envs, grips), int.
+    """Return the particle for each grip to hold, -1 for none, shape (num_envs, grips), int.
 
     Raises:
         ValueError: for a wrong shape, a dtype that is not integer, a particle that does not exist, one in two grips at
@@ -46,7 +46,7 @@ def check_orientation(orientation: ArrayLike, count: int) -> np.ndarray:
 
 
 def check_rows(rows: Any, count: int) -> np.ndarray:
-    """Return which saved row each of ``count`` environments takes, shape (count,), int; its own if ``rows`` is None.
+    """Return the saved row for each of ``count`` environments, shape (count,), int; its own if ``rows`` is None.
 
     Raises:
         ValueError: for a wrong shape, or a dtype that is not integer.
@@ -60,10 +60,10 @@ def check_rows(rows: Any, count: int) -> np.ndarray:
 
 
 def check_names(saved: Any, expected: Any) -> None:
-    """Check that a saved state has all of the arrays expected, and no others.
+    """Check that a saved state has exactly the expected arrays.
 
     Raises:
-        TypeError: if it is no mapping.
+        TypeError: if it is not a mapping.
         ValueError: for an array that is missing, or one that is unknown.
     """
     if not isinstance(saved, Mapping):
@@ -80,7 +80,7 @@ def take_rows(name: str, array: np.ndarray, rows: np.ndarray, shape: tuple[int, 
     """Return rows of one saved array, shape (rows, *shape).
 
     Raises:
-        ValueError: if its rows have another shape, or some row is not there.
+        ValueError: if its rows have a wrong shape, or some row is missing.
     """
     if array.ndim != 1 + len(shape) or array.shape[1:] != shape:
         raise ValueError(f"{name} must have shape {('rows', *shape)}, got {array.shape}")
@@ -90,19 +90,18 @@ def take_rows(name: str, array: np.ndarray, rows: np.ndarray, shape: tuple[int, 
 
 
 def check_saved(model: Model, parameters: Parameters, saved: Any, rows: Any = None) -> dict[str, np.ndarray]:
-    """Look at all of what :meth:`pbd_gym.sim.state.State.save` gave, perhaps of another batch of the same scene.
+    """Check everything that :meth:`pbd_gym.sim.state.State.save` returned, possibly for another batch of the same
+    scene.
 
     Args:
-        model: of the state that is to load it.
-        parameters: likewise.
-        saved: arrays by name.
-        rows: for each environment the row it takes, shape (num_envs,), int; its own if None.
+        model: model of the state that will load it. parameters: parameters of that state. saved: arrays by name. rows:
+        row for each environment, shape (num_envs,), int; its own if None.
 
     Returns:
         The rows taken of each array, shape (num_envs, ...).
 
     Raises:
-        TypeError: for a mapping that is none, or arrays of anything but numbers.
+        TypeError: for anything but a mapping, or arrays of anything but numbers.
         ValueError: for an array that is missing, unknown, of a wrong shape or dtype, or with a number that is not
             finite or out of its range. The message names the array.
     """

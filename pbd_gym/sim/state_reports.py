@@ -1,4 +1,4 @@
-"""What the last step has found: forces, what there was no room for, and what has gone through surfaces."""
+"""Reports of the last step: forces, overflows, and passages through surfaces."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pbd_gym.sim.upload.arrays import to_rows
 
 
 class StateReports(StateArrays):
-    """Arrays of a state, and what a step reports of it beside where things are."""
+    """Arrays of a state, and a step's reports beside positions and velocities."""
 
     def get_inverted(self) -> np.ndarray:
         """Return how many tetrahedra are inverted or flat at the end of the last step.
 
-        Flat is what has at most a hundredth of its volume at rest. All tetrahedra of soft bodies and of constraints
-        count, each once. Finite elements come back by themselves where nothing holds them, see
-        :func:`pbd_gym.constraints.tet_fem.rising`; what is held flat between two plates is counted as long as it is.
+        A flat tetrahedron has at most a hundredth of its rest volume. All tetrahedra of soft bodies and of constraints
+        count, each once. Finite elements recover by themselves where nothing holds them, see
+        :func:`pbd_gym.constraints.tet_fem.rising`; elements held flat between two plates are counted as long as they
+        are.
 
         Returns:
             Shape (num_envs,), int32.
@@ -35,18 +36,18 @@ class StateReports(StateArrays):
         return found & self.has_force_limit
 
     def get_grip_forces(self) -> np.ndarray:
-        """Return the force with which what is held pulled at each grip, averaged over the last step.
+        """Return the force with which the held body pulled at each grip, averaged over the last step.
 
-        It is the sum of what constraints and tethers would have moved the held particle by, and its own weight: hands
-        that hold a towel still feel all of its weight together. Of a rigid body it is what the rest of it lacks of the
-        momentum that all that pushes it gives it; several hands on one share that as the least forces do. What
-        contacts would do to the held particle, and what it takes to bring that one particle up to speed, are left out.
+        It is the sum of the constraint and tether forces on the held particle, and its own weight: hands that hold a
+        towel still together feel all of its weight. For a rigid body it is the force missing between the pushes on the
+        body and the momentum it gains; several hands on one body share it with the smallest forces possible. Contact
+        forces on the held particle, and the force that accelerates that particle itself, are not included.
 
         Returns:
             Force [N], shape (num_envs, grips, 3); 0 where nothing is held.
 
         Raises:
-            RuntimeError: if they were not summed; a solver with ``grip_forces=True`` does so.
+            RuntimeError: if they were not summed, which needs a solver with ``grip_forces=True``.
         """
         if not self.has_grip_forces:
             raise RuntimeError("forces at grips are summed by a solver with grip_forces=True only")
@@ -55,15 +56,15 @@ class StateReports(StateArrays):
     def get_contact_forces(self) -> np.ndarray:
         """Return the force with which contacts pushed each particle, friction included, averaged over the last step.
 
-        It counts contacts with colliders and between particles and surfaces. Those of rigid bodies push their balls:
-        sums over ``RigidBody.indices`` are what a body is pushed with. Bounces of particles, the walls of fluids, and
-        particles that are pinned or held, which contacts do not move, are left out.
+        It counts contacts with colliders and between particles and surfaces. Contacts of rigid bodies push their balls:
+        the sum over ``RigidBody.indices`` is the force on a body. Bounces of particles, the walls of fluids, and pinned
+        or held particles, which contacts do not move, are not included.
 
         Returns:
             Force [N], shape (num_envs, n, 3).
 
         Raises:
-            RuntimeError: if they were not summed; a solver with ``contact_forces=True`` does so.
+            RuntimeError: if they were not summed, which needs a solver with ``contact_forces=True``.
         """
         if not self.contact_scale:
             raise RuntimeError("forces of contacts are summed by a solver with contact_forces=True only")
@@ -75,14 +76,14 @@ class StateReports(StateArrays):
     def get_wrenches(self) -> np.ndarray:
         """Return the force and torque with which each collider was pushed, averaged over the last step.
 
-        All that touches it counts, but for the viscosity of fluids at walls. Pinned and held particles push nothing.
+        All contacts count, except the viscosity of fluids at walls. Pinned and held particles push nothing.
 
         Returns:
-            Force [N] and torque [N m] in the axes of the world, the torque about the origin of the collider, of those
-            that move at the end of the step. Shape (num_envs, colliders, 6), in the order of ``Scene.colliders``.
+            Force [N] and torque [N m] in world axes, the torque about the origin of the collider, for moving ones at
+            the end of the step. Shape (num_envs, colliders, 6), in the order of ``Scene.colliders``.
 
         Raises:
-            RuntimeError: if they were not summed; a solver with ``wrenches=True`` does so.
+            RuntimeError: if they were not summed, which needs a solver with ``wrenches=True``.
         """
         if not self.wrench_scale:
             raise RuntimeError("wrenches are summed by a solver with wrenches=True only")
@@ -97,8 +98,8 @@ class StateReports(StateArrays):
     def get_contact_overflow(self) -> np.ndarray:
         """Return how many contacts more than ``Scene.contact_capacity`` the most crowded particle had in the last step.
 
-        No contact is lost: a crowded particle is compared with all others, which takes longer. Where that happens
-        often, raise ``Scene.contact_capacity``.
+        No contact is lost: a crowded particle is compared with all others, which takes longer. If that happens often,
+        raise ``Scene.contact_capacity``.
 
         Returns:
             0 where no particle was crowded, shape (num_envs,), int32.
@@ -106,10 +107,10 @@ class StateReports(StateArrays):
         return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
 
     def get_fluid_overflow(self) -> np.ndarray:
-        """Return how much there was no room for in the last step: neighbours of fluid particles, and walls near them.
+        """Return how many neighbours of fluid particles, and walls near them, did not fit in the last step.
 
-        Neighbours beyond the room for them are not felt; :meth:`Scene.set_fluid_capacity` makes more. A particle can be
-        near eight walls. Without fluid it is 0. On a CPU, the first step that leaves something out warns.
+        Neighbours beyond the capacity are ignored; :meth:`Scene.set_fluid_capacity` raises it. A particle can be near
+        eight walls. Without fluid the result is 0. On a CPU, the first step that ignores something warns.
 
         Returns:
             Sums over particles and substeps, shape (num_envs, 2), int32.
@@ -119,7 +120,7 @@ class StateReports(StateArrays):
         return self.fluid.overflow.numpy()[: self.model.num_envs].copy()
 
     def warn_of_fluid_overflow(self) -> None:
-        """Warn once if the last step had no room for something; not on a GPU, which a look would hold up."""
+        """Warn once if neighbours or walls overflowed in the last step; not on a GPU, which reading would delay."""
         if self.told_of_overflow or self.model.fluid_options is None or self.model.device.is_cuda:
             return
         neighbours, walls = self.get_fluid_overflow().sum(axis=0)
@@ -135,7 +136,8 @@ class StateReports(StateArrays):
     def get_fluid_density(self) -> np.ndarray:
         """Return the densities that the last sweep of the last step found, in rest densities, shape (num_envs, k).
 
-        They are before that sweep's moves, in the order of the scene's fluid particles; there are none without fluid.
+        They refer to positions before that sweep's moves, in the order of the scene's fluid particles; there are none
+        without fluid.
         """
         if self.model.fluid_options is None:
             return np.zeros((self.model.num_envs, 0), dtype=self.model.dtype)
@@ -145,33 +147,33 @@ class StateReports(StateArrays):
         """Return how many edges go through a triangle of a surface at the end of the last step.
 
         Edges are those of surfaces, and lines between neighbours in ropes, soft and rigid bodies that collide. Only
-        surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. What has gone
-        through and away from a surface by then does not count: see :meth:`get_passages`. Through what is close along
-        the surface, and from one panel through the other, an edge counts if both of its ends are out by more than a
+        colliding surfaces are checked, see :meth:`Scene.add_surface_contacts`; without any the result is 0. Edges that
+        have passed completely through a surface by then do not count: see :meth:`get_passages`. For nearby parts of the
+        same surface, and from one panel through the other, an edge counts if both of its ends are out by more than a
         thickness.
 
         Returns:
             Shape (num_envs,), int32.
 
         Raises:
-            RuntimeError: if they were not counted; a solver with ``piercings=False`` does not.
+            RuntimeError: if they were not counted, as with a solver with ``piercings=False``.
         """
         if not self.has_piercings:
             raise RuntimeError("piercings are not counted by a solver with piercings=False")
         return self.contacts.piercings.numpy()[: self.model.num_envs].copy()
 
     def get_passages(self) -> np.ndarray:
-        """Return how much went through surfaces and ropes within the last step, whatever its speed: sum over steps.
+        """Return the number of passages through surfaces and ropes within the last step, at any speed: sum over steps.
 
-        Particles that collide count where their way from the beginning to the end of the step leads through a triangle
-        of another body's surface, which moves meanwhile; and pairs of segments of ropes, also of one rope, where they
-        went through each other. What goes back through in a later step counts again.
+        A colliding particle counts if its path from the beginning to the end of the step leads through a triangle of
+        another body's surface, which moves meanwhile; a pair of rope segments, also of one rope, counts if they went
+        through each other. Going back through in a later step counts again.
 
         Returns:
             Shape (num_envs,), int32.
 
         Raises:
-            RuntimeError: if they were not counted; a solver with ``passages=True`` does so.
+            RuntimeError: if they were not counted, which needs a solver with ``passages=True``.
         """
         if not self.has_passages:
             raise RuntimeError("passages are counted by a solver with passages=True only")

@@ -1,44 +1,44 @@
-"""How many substeps the bodies of a scene need.
+"""Number of substeps that the bodies of a scene need.
 
-One sweep per substep solves the constraints one after another, each for the motion that those before it have left.
-Let a body rest under forces f along its constraints. Each substep moves particles by gravity and the sweep takes them
-back, so constraint j meets ``C_j + h^2 sum_(i >= j) A_ji f_i``, with ``A = J M^-1 J^T`` and the sum over those still to
-come, itself included. It answers with ``h^2 (A_jj + compliance_j / h^2) f_j``. Hence
+One sweep per substep solves the constraints one after another, each for the motion left by those before it. Let a body
+rest under forces f along its constraints. Each substep moves particles by gravity and the sweep takes them back, so
+constraint j meets ``C_j + h^2 sum_(i >= j) A_ji f_i``, with ``A = J M^-1 J^T`` and the sum over those still to come,
+itself included. It responds with ``h^2 (A_jj + compliance_j / h^2) f_j``. Hence
 
     C_j = -compliance_j f_j + h^2 sum_(i > j) A_ji f_i .
 
-Where forces vary smoothly, all of ``A f`` is small, and half of what is not its diagonal is still to come. The body
+Where forces vary smoothly, all of ``A f`` is small, and half of its off-diagonal part is still to come. The body
 therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_j = A_jj``, the sum of ``|grad C_j|^2 /
-m`` over its particles. The solver knows that and takes it off the compliance, while there is some left
+m`` over its particles. The solver subtracts this from the compliance, as far as there is any
 (``Solver(compensate=True)``, and where it chooses the substeps): up to ``h^2 w / 2 = compliance`` forces and periods
-are those of the material, and beyond that the body is as soft as ``h^2 w / 2`` is. A particle that a constraint shares
+are those of the material, and beyond that the body is as soft as ``h^2 w / 2``. A particle that a constraint shares
 with no other of its kind has nothing still to come, and does not count.
 
-That error decides:
+That error sets the limits:
 
-* **softening** ``h^2 w / (2 compliance)``: by what share one sweep makes the body softer than its material, before it
-  is compensated. Of threads of flexural rigidity D, mass w per area and spacing l it is ``3 D h^2 / (w l^4)``. Where it
+* **softening** ``h^2 w / (2 compliance)``: the share by which one sweep makes the body softer than its material, before
+  compensation. For threads of flexural rigidity D, mass w per area and spacing l it is ``3 D h^2 / (w l^4)``. Where it
   is a fifth, springs are right to 0.2 %, and tetrahedra, which are lighter in corners than inside, to 1 or 2 %.
-* **plates**: contacts act after the sweep. What a plate presses on is moved into it by the sweep, and less is left to
-  answer with. Solids are softer by that too, the more the fewer layers there are between two plates: by about
+* **plates**: contacts act after the sweep. A body pressed by a plate is moved into it by the sweep, and less is left to
+  resist with. This softens solids too, more so with fewer layers between two plates: by about
   ``3 / layers`` of their softening.
-* **stretch**: what is so stiff that nobody sees it stretch, such as the threads of a weave, may be softer by far more.
-  A body of length L and particles l apart that hangs by one end gets longer by ``h^2 g L / (2 l^2)``, on average,
+* **stretch**: bodies so stiff that their stretch is invisible, such as the threads of a weave, may be softened far
+  more. A body of length L with particles l apart that hangs by one end lengthens by ``h^2 g L / (2 l^2)``, on average,
   whatever it weighs.
 
-Damping moves nothing that is at rest: it comes after the sweep, constraint by constraint, each for the velocities that
-those before it have left. By the same argument it is weaker than it says by ``1 / (1 + h tau w / (2 compliance))``, tau
-being the damping time (:func:`damping_limit`).
+Damping does not move a body at rest: it comes after the sweep, constraint by constraint, each for the velocities left
+by those before it. By the same argument it is weaker than its nominal value by ``1 / (1 + h tau w / (2 compliance))``,
+tau being the damping time (:func:`damping_limit`).
 
 Lines solve a whole thread at once: nothing inside them is still to come, and they need no more substeps. The diagonals
-of a weave whose threads are lines carry no weight, so that nobody sees them softer; but they answer a pull along the
+of a weave whose threads are lines carry no weight, so their softening is invisible; but they resist a pull along the
 bias.
 
-Both limits hold where forces are to be those of the material. Where looks are enough, the laxer one does
-(``forces=False``). What has no compliance has no force to get right: it only has to keep its lengths.
+Both limits apply if forces must be those of the material. If looks are enough, the laxer one suffices
+(``forces=False``). A rigid constraint has no force to get right: it only has to keep its length.
 
-Hands that drag cloth past other layers faster than some 0.4 m/s need more: in a substep, what they hold must not go far
-into the thickness of a layer, or it comes out on the other side.
+Hands that drag cloth past other layers faster than about 0.4 m/s need more: in a substep, the held particle must not go
+far into the thickness of a layer, or it comes out on the other side.
 
 docs/accuracy.md shows measurements. XPBD: Macklin et al. 2016, doi:10.1145/2994258.2994272; one sweep per substep:
 Macklin et al. 2019, doi:10.1145/3309486.3340247.
@@ -60,65 +60,66 @@ from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.traced import TracedKind
 
 LONGEST = 2.5e-3
-"""Substep that no body exceeds [s]: contacts and fast motion need so much."""
+"""Longest substep of any body [s]: contacts and fast motion require it."""
 SHORTEST = 5e-5
-"""Substep that is never halved again [s]: what a shorter one changes drowns in float32."""
+"""Shortest substep that bodies can require [s]: the effect of a shorter one is lost in float32's rounding."""
 SOFTENING = 0.2
-"""By what share one sweep may soften a body before it is compensated."""
+"""Share by which one sweep may soften a body before compensation."""
 PLATES = 0.0075
-"""Likewise of solids that are pressed between two colliders, for each layer of their elements: 2 % softer then."""
+"""Share by which one sweep may soften solids pressed between two colliders, for each layer of their elements: 2 %
+softer then.
+"""
 SOFTER = 0.1
-"""By what share a body may be softer than its material before a solver says so."""
+"""Share by which a body may be softer than its material before a solver warns."""
 WEAKENING = 0.25
-"""By what share damping may be weaker than its damping time says."""
+"""Share by which damping may be weaker than its damping time implies."""
 STRETCH = 0.025
-"""How much a body may be longer on average when it hangs by one end."""
+"""Largest mean lengthening of a body that hangs by one end."""
 ADVANCE = 0.2
-"""By what share of a thickness fast hands go on in a substep."""
+"""Share of a thickness that fast hands may move in a substep."""
 _JITTER = 1e-3
-"""Share of its extent by which a constraint is moved out of its rest shape, where some have no gradient."""
+"""Perturbation of a constraint's rest shape, as a share of its extent, since some have no gradient at rest."""
 
 
 @dataclass(frozen=True)
 class SubstepLimit:
-    """How long a substep may be for some constraints of a body."""
+    """Longest substeps for some constraints of a body."""
 
     kind: str
     label: str
-    """Of the scene's stiffness labels."""
+    """One of the scene's stiffness labels."""
     particle: int
-    """The first of the body."""
+    """First particle of the body."""
     softening: float
-    """Longest substep by softening [s]; infinite where nothing softens."""
+    """Longest substep by softening [s]; infinite if nothing softens."""
     stretch: float
-    """Longest substep by stretch [s]; 0 of what keeps no lengths, infinite where lines carry the weight."""
+    """Longest substep by stretch [s]; 0 for constraints that keep no lengths, infinite if lines carry the weight."""
 
     @property
     def longest(self) -> float:
-        """Longest substep with which it looks right [s]: it is enough to meet one of the two."""
+        """Longest substep with which it looks right [s]: meeting one of the two is enough."""
         return max(self.softening, self.stretch)
 
     @property
     def exact(self) -> float:
-        """Longest substep with which its forces are right too [s]; as :attr:`longest` where nothing is compliant."""
+        """Longest substep with which its forces are right too [s]; as :attr:`longest` if nothing is compliant."""
         return self.softening if self.softening > 0.0 else self.longest
 
 
 def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = STRETCH) -> list[SubstepLimit]:
-    """Return what limits the substeps of each body, strictest first; see the module.
+    """Return the substep limits of each body, strictest first; see the module.
 
     Particles that constraints connect are one body. Shape matching, contacts and other one-sided constraints do not
-    count. Tetrahedra count as pressed between plates where there are colliders. Numbers are those of the scene: an
-    environment whose particles are lighter or whose material is stiffer by a factor needs as many more substeps as its
-    root.
+    count. Tetrahedra count as pressed between plates if there are colliders. Numbers are those of the scene: an
+    environment whose particles are lighter or whose material is stiffer by a factor needs more substeps by the root of
+    that factor.
 
     Args:
-        scene: whose bodies are meant.
-        softening: by what share a body may be softer than its material, above 0.
-        stretch: how much it may be longer on average when it hangs by one end, above 0.
+        scene: scene with the bodies. softening: share by which a body may be softer than its material, above 0.
+        stretch: largest mean lengthening of a body that hangs by one end, above 0.
 
     Raises:
-        TypeError: for something else than a scene, or anything but numbers.
+        TypeError: for anything but a scene, or anything but numbers.
         ValueError: for a number that is not above zero.
     """
     instance("scene", scene, Scene)
@@ -159,13 +160,12 @@ def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = 
 
 
 def damping_limit(scene: Scene, weakening: float = WEAKENING) -> float:
-    """Return the longest substep [s] with which damping is as strong as its damping times say; see the module.
+    """Return the longest substep [s] with which damping is as strong as its damping times imply; see the module.
 
     It is infinite where nothing is damped. Lines, clusters and one-sided constraints do not count.
 
     Args:
-        scene: whose bodies are meant.
-        weakening: by what share it may be weaker, above 0 and below 1.
+        scene: scene with the bodies. weakening: share by which it may be weaker, above 0 and below 1.
     """
     known, longest = kinds(), math.inf
     for name, batch in scene.constraints.items():
@@ -188,24 +188,22 @@ def needed_substeps(
     speed: float = 0.0,
     forces: bool = True,
 ) -> int:
-    """Return how many substeps a control step needs, so that bodies are the same at every resolution.
+    """Return the number of substeps of a control step that makes bodies behave the same at every resolution.
 
-    :class:`pbd_gym.sim.solver.Solver` takes as many by itself, for one iteration. :func:`substep_limits` says which
-    body asks for them, and what the numbers mean. No substep is shorter than :data:`SHORTEST` for the sake of a body.
+    :class:`pbd_gym.sim.solver.Solver` uses this number by default, for one iteration. :func:`substep_limits` shows
+    which body requires it, and explains the numbers. Bodies never require a substep shorter than :data:`SHORTEST`.
 
     Args:
-        scene: whose bodies are meant.
+        scene: scene with the bodies.
         ctrl_dt: length of the control step [s].
-        softening: by what share a body may be softer than its material, above 0.
-        stretch: how much it may be longer on average when it hangs by one end, above 0.
-        longest: substep that is short enough for contacts [s].
-        speed: of hands that drag what they hold past other layers and are not to get it through them [m/s], from 0: in
-            a substep they go on by :data:`ADVANCE` of the thinnest surface or ball of the scene.
-        forces: whether what is pulled and squeezed is to answer with the forces of its material; if not, bodies only
-            have to look as they should.
+        softening: share by which a body may be softer than its material, above 0. stretch: largest mean lengthening of
+        a body that hangs by one end, above 0. longest: longest substep that suits contacts [s]. speed: speed of hands
+        that drag held particles past other layers without getting through them [m/s], from 0: in a substep they move by
+        :data:`ADVANCE` of the thinnest surface or ball of the scene. forces: whether pulled and squeezed bodies must
+        respond with the forces of their material; if not, bodies only have to look right.
 
     Raises:
-        TypeError: for something else than a scene, or anything but numbers.
+        TypeError: for anything but a scene, or anything but numbers.
         ValueError: for a number that is not above zero, or a negative speed.
     """
     number("ctrl_dt", ctrl_dt, positive=True)
@@ -220,12 +218,11 @@ def needed_substeps(
 
 
 def softer_than_material(scene: Scene, h: float, compensated: bool = True) -> tuple[float, str]:
-    """Return by what share the softest bodies of a scene are softer than their material, and what is: a label.
+    """Return the share by which the softest bodies of a scene are softer than their material, and their label.
 
     Args:
-        scene: whose bodies are meant.
-        h: substep [s], of one sweep.
-        compensated: whether the solver takes what it can off the compliance.
+        scene: scene with the bodies. h: substep [s] with one sweep. compensated: whether the solver compensates
+        softening.
     """
     known, most, label = kinds(), 0.0, ""
     for name, batch in scene.constraints.items():
@@ -248,18 +245,18 @@ def softer_than_material(scene: Scene, h: float, compensated: bool = True) -> tu
 
 
 def _layers(corners: np.ndarray) -> float:
-    """Return how many elements there are across a body, at least 1, from their corners, shape (m, k, 3)."""
+    """Return the number of elements across a body, at least 1, from their corners, shape (m, k, 3)."""
     extent = (corners.max(axis=(0, 1)) - corners.min(axis=(0, 1))).min()
     edges = np.linalg.norm(corners[:, 1:] - corners[:, :1], axis=2)
     return max(1.0, float(extent / edges.min(axis=1).mean()))
 
 
 def _weights(scene: Scene, kind: Kind, indices: np.ndarray, values: dict[str, np.ndarray]) -> np.ndarray:
-    """Return ``w = sum |grad C|^2 / m`` of constraints [C^2 s^2/J], shape (m,), all particles taken for free."""
+    """Return ``w = sum |grad C|^2 / m`` of constraints [C^2 s^2/J], shape (m,), treating all particles as free."""
     points = scene.positions[indices]
     extent = np.linalg.norm(points - points.mean(axis=1, keepdims=True), axis=2).max(axis=1)
     extent[extent == 0.0] = 1.0  # constraints of one particle
-    # Any direction does: of a bend, say, the gradient is as long whichever way it goes.
+    # Any direction will do: a bend's gradient, say, has the same length in every direction.
     jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape)
     slopes = TracedKind(kind, values).gradients(points + extent[:, None, None] * jitter)
     return np.asarray(((slopes**2).sum(axis=2) / scene.mass[indices]).sum(axis=1))
@@ -272,7 +269,7 @@ def _keys(pairs: np.ndarray) -> np.ndarray:
 
 
 def _bodies(scene: Scene) -> tuple[np.ndarray, dict[int, float]]:
-    """Return the first particle of the body of each particle, shape (n,), and the length of each body [m]."""
+    """Return the first particle of each particle's body, shape (n,), and the length of each body [m]."""
     pairs = [np.zeros((0, 2), dtype=np.int64)]
     for batch in scene.constraints.values():
         for members in batch.indices:

@@ -1,7 +1,9 @@
-"""Formulas of constraint kinds on the numbers of a scene, in NumPy and double precision: for read-outs and yardsticks.
+"""Formulas of constraint kinds evaluated on a scene's numbers in NumPy, in double precision:
 
-What kernels compile, this evaluates: C, its gradients, and the first and second derivatives of ``C^2 / 2``, which are
-traced as the gradients are; and the elastic energy of an environment.
+for read-outs and yardsticks.
+
+It evaluates the formulas that kernels compile: C, its gradients, and the first and second derivatives of ``C^2 / 2``,
+which are traced like the gradients; and the elastic energy of an environment.
 """
 
 from __future__ import annotations
@@ -19,16 +21,15 @@ from pbd_gym.kernels.solve.projection import GIVEN, Residual, needs
 from pbd_gym.sim.state import State
 
 _ROUNDING = 1e-12
-"""A field whose numbers are all smaller is 0: a sheet that is flat but for rounding has no bend at rest."""
+"""Magnitude below which a field counts as 0: a sheet that is flat up to rounding has no bend at rest."""
 
 
 class TracedKind:
-    """The formula of a kind, traced for constraints of that kind.
+    """Formula of a kind, traced for given constraints of that kind.
 
     Args:
-        kind: with a formula.
-        values: what the kind's ``prepare`` returned, one row per constraint.
-        size: of the environment.
+        kind: kind with a formula. values: arrays that the kind's ``prepare`` returned, one row per constraint. size:
+        size of the environment.
     """
 
     def __init__(self, kind: Kind, values: dict[str, np.ndarray], size: float = 1.0) -> None:
@@ -53,7 +54,7 @@ class TracedKind:
 
         Args:
             points: positions of their particles [m], shape (m, width, 3).
-            memory: what each of them remembers, shape (m,).
+            memory: memory of each constraint, shape (m,).
         """
         return self._evaluate([self._residual.value], points, memory)[:, 0]
 
@@ -66,7 +67,8 @@ class TracedKind:
     def energy_derivatives(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the first and second derivatives of ``C^2 / 2``, shapes (m, 3 width) and (m, 3 width, 3 width).
 
-        What a formula keeps from being differentiated, such as where two edges come closest, counts as constant.
+        Parts that a formula excludes from differentiation, such as the place where two edges come closest, count as
+        constant.
 
         Args:
             points: positions of their particles [m], shape (m, width, 3).
@@ -78,7 +80,7 @@ class TracedKind:
 
     @functools.cached_property
     def _derivatives(self) -> list[Number]:
-        """First and second derivatives of ``C^2 / 2`` by each coordinate."""
+        """Return the first and second derivatives of ``C^2 / 2`` by each coordinate."""
         value, scale = self._residual.value, self._graph.const(1.0).same(self._residual.scale)
         # Of an energy C = sqrt(2 psi) the scale is C: nothing is divided at rest.
         first = [pull if scale is value else pull * value / scale for pull in self._pulls()]
@@ -103,7 +105,7 @@ class TracedKind:
         return [Vec3(*(graph.symbol(f"{name}{k}_{axis}") for axis in "xyz")) for k in range(self.width)]
 
     def _field(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Return a field as the formula takes it; see :attr:`pbd_gym.constraints.kind.Kind.fields`."""
+        """Return a field as the formula expects it; see :attr:`pbd_gym.constraints.kind.Kind.fields`."""
         array = self._values[name].reshape(self.count, -1)
         if self.count and np.abs(array).max() < _ROUNDING:
             entries: tuple[Number, ...] = (self._graph.const(0.0),) * array.shape[1]

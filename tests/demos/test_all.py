@@ -168,7 +168,7 @@ def test_values_are_typed_in_the_window() -> None:
     press(window, "right")
     assert window.demo.options.function != "x*sin(y)"
     type_in(window, "import os")
-    assert "no expression" in window.message
+    assert "not an expression" in window.message
     window.chosen = window.names.index("support")
     type_in(window, "0.25")
     assert window.demo.options.support == 0.25

@@ -91,7 +91,7 @@ def test_what_cannot_be_repaired_is_said() -> None:
         a, b = k, k + 24
         c, d = (k + 1, k + 25) if k < 23 else (24, 0)
         strip += [[a, c, b], [b, c, d]]
-    with pytest.raises(ValueError, match="one side only, as a Moebius strip"):
+    with pytest.raises(ValueError, match="only one side, like a Moebius strip"):
         trimesh(points, strip, repair=True)
     fan = [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
     star = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, -1, 0]]

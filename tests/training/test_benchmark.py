@@ -167,7 +167,7 @@ def test_files_that_are_no_results_are_refused(tmp_path: Path, capsys: pytest.Ca
         ({"normalized_performance": True}, "'normalized_performance' is no number"),
         ({"states": "none"}, "'states' is 'none'"),
         ({"seed": -1}, "'seed' is -1"),
-        ({"time": 3.0}, "'time', which nothing is known of"),
+        ({"time": 3.0}, "'time', which the schema does not define"),
         ({"success_interval": [0.5]}, "'success_interval' has 1 entries"),
         ({"policy": "a | b"}, "'policy' is 'a | b'"),
         ({"normalized_performance_iqm": 0.7}, "'normalized_performance_iqm' is 0.7, and its episodes say 0.5"),

@@ -86,7 +86,7 @@ def _in_a_sweep(folder: Path, args: ImitateArgs) -> None:
              ("steps", "num_envs", "rounds", "watched", "eval_episodes", "enough")]  # fmt: skip
     asked = SweepArgs(("PBDRopeStraighten-v0",), ("imitation",), seeds=(0,), out=folder, imitate=tuple(told))
     check_settings(run, asked)
-    with pytest.raises(ValueError, match=r"of other settings \(hidden\)"):
+    with pytest.raises(ValueError, match=r"with different settings \(hidden\)"):
         check_settings(run, dataclasses.replace(asked, imitate=(*told, "--hidden", "8")))
 
 

@@ -74,7 +74,7 @@ def test_an_interrupted_run_goes_on(
                  "--no-progress", "--no-gif"]  # fmt: skip
     out = ["--out", str(tmp_path / "run")]
     assert main([*arguments, *out, "--resume"]) == 1
-    assert f"there is no run in {tmp_path / 'run'} to go on with" in capsys.readouterr().err
+    assert f"there is no run in {tmp_path / 'run'} to resume" in capsys.readouterr().err
     collect, calls = getattr(kind, name), []
 
     def interrupted(*given: Any, **named: Any) -> Any:

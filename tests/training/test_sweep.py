@@ -65,7 +65,7 @@ def test_a_sweep_runs_side_by_side_and_goes_on_where_it_stood(
         assert min(curve.size) > 200
     assert main([*arguments, "--train=--gamma", "--train=0.5", "--train=--eval-episodes=3"]) == 1
     message = capsys.readouterr().err  # finished runs of other numbers would be told as runs of these
-    assert "PBDRope-v0-ppo-0 is a finished run of other settings (gamma, eval_episodes)" in message
+    assert "PBDRope-v0-ppo-0 is a finished run with different settings (gamma, eval_episodes)" in message
     kept = (tmp_path / "out" / "PBDRope-v0-ppo-0" / "model.npz").stat().st_mtime_ns
     (tmp_path / "out" / "PBDRope-v0-ppo-1" / "curve.csv").unlink()
     assert main(arguments) == 0

@@ -1,1 +1,1 @@
-"""What acts: small policies of arrays, which need NumPy alone, and the networks that are trained."""
+"""Agents: small policies of arrays, which need only NumPy, and the networks that are trained."""

@@ -1,9 +1,9 @@
-"""An auxiliary loss for agents that act on pictures: their network is trained to predict the state of the simulation.
+"""Auxiliary loss for agents that act on pictures: their network is trained to predict the state of the simulation.
 
-Reward says little about where things are, and an agent that has to find that out from reward alone spends most of its
+Rewards say little about where objects are, and an agent that must find that out from rewards alone spends most of its
 steps on it. The simulator knows the state, so the features of the network are fitted to it on the pictures of the
-agent's own rollouts, while PPO learns to act on these features. The agent itself sees pictures only. Levine, Finn,
-Darrell, Abbeel, "End-to-End Training of Deep Visuomotor Policies", JMLR 17 (2016), section 5.2, use poses in this way.
+agent's own rollouts, while PPO learns to act on these features. The agent itself sees only pictures. Levine, Finn,
+Darrell, Abbeel, "End-to-End Training of Deep Visuomotor Policies", JMLR 17 (2016), section 5.2, use poses this way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training.agents.networks import SmallCNN
 
 KEPT = 32_768
-"""Pictures that are kept for further passes, the latest ones."""
+"""Number of pictures kept for further passes, the latest ones."""
 PASSES = 2
 """Samples drawn after a rollout for each new picture."""
 BATCH_SIZE = 256
@@ -31,13 +31,13 @@ class StatePrediction(BaseCallback):
     A second batch with the same seeds and actions is in the same state, bit for bit, and observes it as keypoints. The
     loss is the mean of the logarithms of the squared errors of the components of the state. That weighs each component
     by how well it can be predicted (Kendall, Gal, Cipolla, "Multi-Task Learning Using Uncertainty to Weigh Losses",
-    CVPR 2018, doi:10.1109/CVPR.2018.00781): velocities hardly show in a picture.
+    CVPR 2018, doi:10.1109/CVPR.2018.00781): velocities are hardly visible in a picture.
 
     Args:
         env_id: environment that the agent is trained on.
         num_envs: its batch size.
         seed: its seed.
-        learning_rate: of Adam at the start; it falls linearly to zero, as the agent's does.
+        learning_rate: initial learning rate of Adam; it falls linearly to zero, like the agent's.
         **env_kwargs: its arguments.
     """
 
@@ -47,7 +47,7 @@ class StatePrediction(BaseCallback):
         self.state_env = make_sb3_vec_env(env_id, num_envs, seed, **plain)
         self.learning_rate = learning_rate
         self.state_size = int(np.prod(self.state_env.observation_space.shape or ()))
-        """Components of the state."""
+        """Number of components of the state."""
         self.error = np.ones(self.state_size)
         """Mean squared error of each component on the pictures of the latest rollout, before training on them."""
         self._seed = seed
@@ -97,7 +97,7 @@ class StatePrediction(BaseCallback):
     def _on_rollout_start(self) -> None:
         """Train on the last rollout, now that PPO has learned from it.
 
-        Had the network changed before, PPO would have compared with probabilities that follow from other features.
+        If the network had changed before, PPO would have compared with probabilities from different features.
         """
         for group in self._optimizer.param_groups:
             group["lr"] = self.learning_rate * self.model._current_progress_remaining
@@ -110,7 +110,7 @@ class StatePrediction(BaseCallback):
         self.state_env.close()
 
     def _rows(self, count: int) -> list[np.ndarray]:
-        """Return batches of indices of kept pictures, ``count`` in all, none twice before all have been drawn."""
+        """Return batches of indices of kept pictures, ``count`` in all; none repeats before all have been drawn."""
         if not count:
             return []
         kept = len(self._targets)

@@ -1,4 +1,4 @@
-"""Networks for pictures that are small enough to be trained on one processor core."""
+"""Networks for pictures, small enough to be trained on one processor core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import nn
 
 
 class NormalisedReLU(nn.Module):
-    """Rectifier behind a layer normalisation (Ba, Kiros, Hinton 2016, arXiv:1607.06450) without weights.
+    """Rectifier after a layer normalisation (Ba, Kiros, Hinton 2016, arXiv:1607.06450) without weights.
 
     It bounds a critic's values of actions that the replay buffer does not hold, which keeps soft actor-critic stable
     when it learns from demonstrations and sparse rewards: Ball, Smith, Kostrikov, Levine, "Efficient
@@ -21,19 +21,19 @@ class NormalisedReLU(nn.Module):
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Take and return shape (..., size)."""
+        """Map tensors of shape (..., size) to the same shape."""
         return torch.relu(nn.functional.layer_norm(x, x.shape[-1:]))
 
 
 class Keypoints(nn.Module):
-    """A spatial softmax: where each channel of a picture is brightest, and how bright.
+    """A spatial softmax: the position and strength of each channel's brightest place in a picture.
 
     Levine, Finn, Darrell, Abbeel, "End-to-End Training of Deep Visuomotor Policies", JMLR 17 (2016), section 5.1. An
-    agent mostly needs to know where things are in a picture, and this layer gives that without weights.
+    agent mostly needs to know where objects are in a picture, and this layer provides that without weights.
     """
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
-        """Take maps of shape (batch, channels, height, width); return shape (batch, 3 channels)."""
+        """Map tensors of shape (batch, channels, height, width) to shape (batch, 3 channels)."""
         height, width = maps.shape[2:]
         flat = maps.flatten(2)
         share = torch.softmax(flat, dim=2)
@@ -43,7 +43,10 @@ class Keypoints(nn.Module):
 
 
 def shows_pictures(space: spaces.Space[Any]) -> bool:
-    """Say whether observations are pictures alone: one, or a dict of several of one size, such as that of a goal."""
+    """Return whether observations consist of pictures:
+
+    one, or a dict of several of one size, such as that of a goal.
+    """
     if not isinstance(space, spaces.Dict):
         return is_image_space(space)
     parts = list(space.spaces.values())
@@ -51,9 +54,10 @@ def shows_pictures(space: spaces.Space[Any]) -> bool:
 
 
 def stacked(observation: Any) -> torch.Tensor:
-    """Return pictures, or a dict of them, as one with all their channels, shape (batch, channels, height, width).
+    """Return pictures, or a dict of them, as one tensor with all their channels, shape (batch, channels, height,
+    width).
 
-    They follow one another by name: observations and their space may have them in different orders.
+    They are sorted by name, since observations and their space may have different orders.
     """
     if not isinstance(observation, Mapping):
         return torch.as_tensor(observation)
@@ -64,13 +68,13 @@ class SmallCNN(BaseFeaturesExtractor):
     """Three convolutions, read out as keypoints and by a linear layer, which a last linear layer combines.
 
     On pictures of 48 x 48 it takes about as much arithmetic as the usual network for Atari (Mnih et al., Nature 518,
-    2015), but its strides are finer: what matters here is the places of small things.
+    2015), but its strides are finer, since the places of small objects matter here.
 
     Args:
-        observation_space: of pictures, channels first, shape (channels, height, width), or a dict of some of one size:
-            they are seen as one, so that places in the picture now are compared with the same in that of the goal.
-        features_dim: outputs.
-        detached: whether the gradients of the agent's learner stop here, because the network is trained by
+        observation_space: space of pictures, channels first, shape (channels, height, width), or a dict of several of
+        one size: they are stacked, so that places in the current picture are compared with the same places in the
+        goal's. features_dim: outputs. detached: whether the gradients of the agent's learner stop here, because the
+        network is trained by
             :class:`pbd_gym.training.agents.auxiliary_loss.StatePrediction` instead.
 
     Raises:
@@ -105,7 +109,7 @@ class SmallCNN(BaseFeaturesExtractor):
         """Store the mean picture, which is subtracted from then on, and the spread about it.
 
         Args:
-            pictures: of many moments, shape (num, channels, height, width).
+            pictures: pictures of many moments, shape (num, channels, height, width).
         """
         pictures = pictures.float()
         self.mean[:] = pictures.mean(dim=0)
@@ -113,7 +117,7 @@ class SmallCNN(BaseFeaturesExtractor):
         self.spread[:] = off.clamp(min=1.0)[:, None, None]
 
     def features(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Take pictures from 0 to 255, shape (batch, channels, height, width), float32; return (batch, features)."""
+        """Map pictures from 0 to 255, shape (batch, channels, height, width), float32, to (batch, features)."""
         # With the channels innermost, convolutions take half the time on a CPU.
         pictures = pictures.contiguous(memory_format=torch.channels_last)
         maps = self.convolutions((pictures - self.mean) / self.spread)
@@ -121,6 +125,6 @@ class SmallCNN(BaseFeaturesExtractor):
         return found
 
     def forward(self, observations: Any) -> torch.Tensor:
-        """Return :meth:`features` for a policy, without gradients if the network is trained apart."""
+        """Return :meth:`features` for a policy, without gradients if the network is trained separately."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.detached):
             return self.features(stacked(observations))

@@ -1,4 +1,4 @@
-"""Ids of other packages in files of runs and policies: which modules register them, and what to do without those."""
+"""Ids of other packages in files of runs and policies: the modules that register them, and errors without those."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ import gymnasium as gym
 from pbd_gym.registry import ENTRIES, imported
 
 MODULES = "modules"
-"""Key of a file's description: modules that were imported for ids, one of which registers its own."""
+"""Key of a file's description for the modules imported for ids, one of which registers its own."""
 _ID = re.compile(r"[\w.-]+-v\d+")
 _MODULE = re.compile(r"[A-Za-z_][\w.]*")
 
 
 def modules_of(env_id: str) -> dict[str, list[str]]:
-    """Return what a file says of modules: nothing for an id of this package."""
+    """Return a file's entry on modules: nothing for an id of this package."""
     if not imported or env_id in {entry.id for entry in ENTRIES}:
         return {}
     return {MODULES: list(imported)}
 
 
 def check_registered(path: Path, about: dict[str, Any]) -> None:
-    """Refuse a file of an id that is not registered, and say how to register it.
+    """Refuse a file with an unregistered id, and say how to register it.
 
-    The modules that the file names are not imported: it could run any module that there is. What else may be wrong with
-    the file is left to :func:`pbd_gym.envs.tools.named_env.check_named_env`.
+    The modules named in the file are not imported, since it could run any installed module. Other faults of the file
+    are left to :func:`pbd_gym.envs.tools.named_env.check_named_env`.
 
     Args:
-        path: of the file, for the message.
-        about: its description.
+        path: path of the file, for the message. about: its description.
 
     Raises:
         ValueError: for an id that another package may have.

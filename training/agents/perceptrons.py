@@ -1,4 +1,4 @@
-"""Perceptrons as torch trains them and as arrays hold them."""
+"""Perceptrons in torch's form and as arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pbd_gym.training.settings.algorithms import Activation
 
 
 class _Tanh(torch.autograd.Function):
-    """tanh(x) = 2 sigmoid(2 x) - 1, to 2e-7. On a CPU that is five times as fast as torch's own."""
+    """tanh(x) = 2 sigmoid(2 x) - 1, to 2e-7: on a CPU five times as fast as torch's own."""
 
     @staticmethod
     def forward(context: Any, x: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ class Tanh(nn.Tanh):
     """Hyperbolic tangent of a tensor of any shape; exact to 2e-7 on a CPU, where torch's is a third of an update."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Take and return shape (...), floating."""
+        """Map a floating-point tensor of shape (...) to the same shape."""
         if x.device.type != "cpu":
             return x.tanh()
         found: Tensor = _Tanh.apply(x)
@@ -40,7 +40,7 @@ class Tanh(nn.Tanh):
 
 
 BETWEEN: dict[Activation, type[nn.Module]] = {"tanh": Tanh, "relu": nn.ReLU}
-"""What torch has between the layers."""
+"""Torch module of each activation."""
 
 
 def orthogonal_network(inputs: int, hidden: tuple[int, ...], outputs: int, gain: float) -> nn.Sequential:
@@ -68,7 +68,7 @@ def linear_layers(module: nn.Module, between: type[nn.Module] = nn.Tanh) -> list
 
 
 def arrays_of(layers: list[nn.Linear]) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Return weights and biases as :class:`pbd_gym.training.agents.policies.MLPPolicy` has them."""
+    """Return weights and biases as in :class:`pbd_gym.training.agents.policies.MLPPolicy`."""
 
     def array(parameter: Tensor) -> np.ndarray:
         return np.array(parameter.detach().cpu().numpy(), dtype=np.float32)

@@ -1,10 +1,9 @@
-"""Agents that point: each hand goes to one of the keypoints, takes what it holds to its goal, or stays.
+"""Pointing agents: each hand moves to one of the keypoints, takes its particle to that one's goal, or stays.
 
-What a script does next is a choice of one among a few, which a network makes by a score for each: between two corners
-it takes one, where a network that puts out the motion itself takes their mean, and comes to neither. Where the chosen
-one is, the agent sees; so hands come there exactly. Neural nets that point: Vinyals et al. 2015, "Pointer networks",
-arXiv:1506.03134; a choice and a correction to it: Shafiullah et al. 2022, "Behavior transformers",
-arXiv:2206.11251.
+A script's next step is a choice among a few, which a network makes by a score for each: between two corners it chooses
+one, whereas a network that outputs the motion itself takes their mean, and reaches neither. The agent observes the
+place of the chosen point, so hands reach it exactly. Neural nets that point: Vinyals et al. 2015, "Pointer networks",
+arXiv:1506.03134; a choice and a correction to it: Shafiullah et al. 2022, "Behavior transformers", arXiv:2206.11251.
 """
 
 from __future__ import annotations
@@ -17,48 +16,48 @@ import numpy as np
 from pbd_gym.training.symmetry.columns import shown_columns
 
 AXES = 3
-"""Numbers of a move."""
+"""Numbers of a move in an action."""
 HAND = AXES + 1
 """Numbers of a hand in an action: a move and a grip."""
 MORE = 3
 """Outputs for each hand beside the scores: whether it closes, its speed, and its rise."""
 LEVEL = np.array([1.0, 0.1, 1.0])
-"""How much it counts along each axis that a move does not lead to a target."""
+"""Penalty for a move that does not lead to a target, along each axis."""
 SLOW = 1e-3
-"""How much it counts that one leads there slowly: hands that hardly move go nowhere."""
+"""Penalty for leading there slowly: hands that hardly move go nowhere."""
 FAR = 0.02
-"""How much it counts how far from a hand the point is to whose goal it goes [1/m]."""
+"""Penalty for the distance of a hand from the point to whose goal it goes [1/m]."""
 
 
 @dataclass(frozen=True)
 class Pointing:
-    """What the outputs of a network say that points.
+    """Interpretation of a pointing network's outputs.
 
-    A hand has these targets: to stay, each of the points, and the goal of each of them, for the one that it holds. The
-    outputs are a score for each target, the highest of which counts; whether the hand closes (above zero); how fast it
-    goes, as a share; and how far it rises above that. At full speed it does what it can of its way to the target in one
-    action, along a straight line.
+    The targets of a hand are: to stay, each of the points, and the goal of each of them, for the one that it holds. The
+    outputs are a score for each target, the highest of which counts; whether the hand closes (above zero); its speed,
+    as a share; and how far it rises above the line. At full speed it covers as much of its way to the target as one
+    action allows, along a straight line.
     """
 
     points: np.ndarray
-    """Columns of an observation where the positions begin of what hands may go to, shape (points,), int."""
+    """First columns of an observation for the positions of the points that hands may go to, shape (points,), int."""
     offsets: np.ndarray
-    """Columns where their ways to their goals begin, -1 for a point without a goal, likewise."""
+    """First columns for their vectors to their goals, -1 for a point without a goal, shape (points,), int."""
     hands: np.ndarray
-    """Columns where the positions of the hands begin, shape (hands,), int."""
+    """First columns for the positions of the hands, shape (hands,), int."""
     max_step: np.ndarray
     """Largest step of a hand along an axis [m], shape ()."""
     full_speed: np.ndarray = field(default_factory=lambda: np.array(False))
-    """Whether hands go as fast as they can whatever the outputs say of it, shape (), bool."""
+    """Whether hands always move at full speed, whatever the outputs say, shape (), bool."""
 
     @property
     def targets(self) -> int:
-        """Targets of a hand."""
+        """Number of targets of a hand."""
         return 1 + 2 * len(self.points)
 
     @property
     def outputs(self) -> int:
-        """Outputs of the network for each hand."""
+        """Number of outputs of the network for each hand."""
         return self.targets + MORE
 
     def moves(self, observations: np.ndarray) -> np.ndarray:
@@ -81,18 +80,18 @@ class Pointing:
         return found
 
     def _to_points(self, observations: np.ndarray) -> np.ndarray:
-        """Return the ways of the hands to all points [m], shape (..., hands, points, 3)."""
+        """Return the vectors from the hands to all points [m], shape (..., hands, points, 3)."""
         seen, axes = np.asarray(observations, dtype=np.float64), np.arange(AXES)
         points, hands = seen[..., self.points[:, None] + axes], seen[..., self.hands[:, None] + axes]
         found: np.ndarray = points[..., None, :, :] - hands[..., None, :]
         return found
 
     def actions(self, observations: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        """Return what the hands do.
+        """Return the actions of the hands.
 
         Args:
-            observations: what the agent sees, shape (..., size).
-            outputs: of its network, shape (..., hands * self.outputs).
+            observations: observations of the agent, shape (..., size). outputs: outputs of its network, shape (...,
+            hands * self.outputs).
 
         Returns:
             Shape (..., 4 * hands), not clipped.
@@ -107,7 +106,7 @@ class Pointing:
         return np.concatenate([move, np.where(grips > 0.0, 1.0, -1.0)], axis=-1).reshape(*outputs.shape[:-1], -1)
 
     def lessons(self, observations: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Return what the outputs should be for actions that an expert chose: the target to which these lead.
+        """Return the target outputs for actions that an expert chose: the target to which these lead.
 
         Args:
             observations: shape (steps, size).
@@ -126,9 +125,9 @@ class Pointing:
             speed = np.ones_like(along) if self.full_speed else np.clip(along, 0.0, 1.0)
             speed = speed[..., None]
             apart = goes - speed * moves
-            # Hands also rise and sink on their way. Of targets in one direction it is the one they go to fastest.
+            # Hands also rise and sink on their way. Among targets in one direction it is the one reached fastest.
             off = (apart**2 * LEVEL).sum(axis=-1) + SLOW * (1.0 - speed[..., 0]) ** 2
-            # Ways to the goals of a fold are parallel: what is held is what is near.
+            # Paths to the goals of a fold are parallel: the held point is the nearest one.
             off[..., 1 + len(self.points) :] += FAR * np.linalg.norm(self._to_points(observations[rows]), axis=-1)
             chosen = off.argmin(axis=-1)[..., None, None]
             found[rows, :, :1] = chosen[..., 0]
@@ -139,15 +138,13 @@ class Pointing:
 
 
 def check_pointing(pointing: Pointing, size: int, outputs: int) -> int:
-    """Check what a file says, and return how many numbers the actions have.
+    """Check a file's pointing data, and return the size of the actions.
 
     Args:
-        pointing: what it says.
-        size: numbers that the agent sees.
-        outputs: of its network.
+        pointing: data in the file. size: size of an observation. outputs: number of the network's outputs.
 
     Raises:
-        ValueError: for columns that are none, or other outputs.
+        ValueError: for invalid columns, or a wrong number of outputs.
     """
     points, offsets, hands, step, full_speed = (np.asarray(part) for part in vars(pointing).values())
     for name, columns, least in (("points", points, 0), ("offsets", offsets, -1), ("hands", hands, 0)):
@@ -167,14 +164,14 @@ def check_pointing(pointing: Pointing, size: int, outputs: int) -> int:
 
 
 def pointing_of(batch: Any, full_speed: bool = False) -> Pointing:
-    """Return how agents point in a task: at keypoints, to take them, and at the goal of what they hold.
+    """Return the pointing scheme of a task: at keypoints, to grasp them, and at the goal of the held one.
 
     Args:
-        batch: environments with pickers in action mode ``"picker"`` that show keypoints.
+        batch: environments in action mode ``"picker"`` that show keypoints.
         full_speed: see :class:`Pointing`.
 
     Raises:
-        ValueError: for other observations or actions.
+        ValueError: for unsuitable observations or actions.
     """
     if batch.action_mode != "picker":
         raise ValueError(f"only pickers can point, not action_mode={batch.action_mode!r}")

@@ -23,15 +23,17 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda x: np.maximum(x, 0.0),
 }
 MANY = 20_000
-"""Weights of a layer above which they are rounded to half precision, which halves files: success moves by a point."""
+"""Number of weights of a layer above which they are rounded to half precision, which halves files: success changes by a
+point.
+"""
 CANONICAL, POINTING = "canonical_", "pointing_"
-"""What the names of arrays in a file begin with that tell the canonical images, and how hands point."""
+"""Prefixes of a file's arrays for the canonical images, and for the pointing scheme."""
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
 """Folder of the bundled policies."""
 
 
 def _rounded(weight: np.ndarray) -> np.ndarray:
-    """Return the weights of a layer, rounded where there are many."""
+    """Return the weights of a layer, rounded if there are many."""
     return weight.astype(np.float16).astype(np.float32) if weight.size > MANY else weight
 
 
@@ -39,8 +41,8 @@ def _rounded(weight: np.ndarray) -> np.ndarray:
 class MLPPolicy:
     """A perceptron that sees standardised observations.
 
-    Layer k is ``weights[k] @ x + biases[k]``; the action is the last one, or what the hands do that it makes point,
-    clipped to [-1, 1].
+    Layer k is ``weights[k] @ x + biases[k]``; the action is the last one, or that of the hands it points, clipped to
+    [-1, 1].
     """
 
     env_id: str
@@ -54,27 +56,27 @@ class MLPPolicy:
     mean: np.ndarray
     """Subtracted from an observation, shape (size,), float32."""
     spread: np.ndarray
-    """The difference is divided by this, shape (size,), float32."""
+    """Divisor of the difference, shape (size,), float32."""
     limit: float = np.inf
-    """The quotient is clipped to this, in both directions."""
+    """Limit to which the quotient is clipped, in both directions."""
     normalized_performance: float = float("nan")
     """Mean over unseen episodes."""
     success_rate: float = float("nan")
     """Share of unseen episodes that ended in success."""
     activation: Activation = "tanh"
-    """What is between its layers."""
+    """Activation between its layers."""
     canonical: Canonical | None = None
-    """Images that it sees and acts in; None where it sees what there is."""
+    """Images that it sees and acts in; None if it sees the observations themselves."""
     pointing: Pointing | None = None
-    """What its outputs mean where hands point; None where they are the action."""
+    """Meaning of its outputs if hands point; None if they are the action."""
 
     def __post_init__(self) -> None:
-        # As files have them: else a policy would be judged by other actions than those of its file.
+        # As stored in files: otherwise a policy would be judged by actions other than those of its file.
         object.__setattr__(self, "weights", tuple(_rounded(weight) for weight in self.weights))
 
     @property
     def frame_stack(self) -> int:
-        """Observations in a row that it is shown: one."""
+        """Number of successive observations it is shown: one."""
         return 1
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
@@ -85,7 +87,7 @@ class MLPPolicy:
         return self.canonical.actions_back(self._act(self.canonical.observations(observation, chosen)), chosen)
 
     def _act(self, observation: np.ndarray) -> np.ndarray:
-        """Return what it does about what it sees, as :meth:`__call__` does."""
+        """Return the actions for its input, as :meth:`__call__` does."""
         # In double precision: how a library adds up differs between processors, and is rounded away in the end.
         x = np.clip((np.asarray(observation, dtype=np.float64) - self.mean) / self.spread, -self.limit, self.limit)
         between = _ACTIVATIONS[self.activation]
@@ -97,7 +99,7 @@ class MLPPolicy:
         return action
 
     def save(self, path: Path) -> None:
-        """Write it to a file NAME.npz; its folder is made."""
+        """Write the policy to a file NAME.npz; its folder is created."""
         arrays: dict[str, Any] = {
             f"weight{k}": weight.astype(np.float16) if weight.size > MANY else weight
             for k, weight in enumerate(self.weights)
@@ -120,7 +122,7 @@ def load_policy(path: Path) -> MLPPolicy:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is anything else, is damaged, or names an environment or an argument that is not known; see
+        ValueError: if it is anything else, is damaged, or names an unknown environment or argument; see
             :func:`pbd_gym.envs.tools.named_env.check_named_env`. An id of another package is not known before the
             module that registers it is imported; the message says how.
     """
@@ -157,7 +159,7 @@ def load_policy(path: Path) -> MLPPolicy:
 
 
 def _part(arrays: dict[str, np.ndarray], prefix: str, kind: Any) -> Any:
-    """Take out the arrays whose names have a prefix, and return what is made of them; None if there are none."""
+    """Extract the arrays whose names have a prefix, and return the object built from them; None if there are none."""
     found = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
     return kind(**found) if found else None
 
@@ -166,7 +168,7 @@ def _check_layers(policy: MLPPolicy) -> None:
     """Check that the layers fit together.
 
     Raises:
-        ValueError: for an array of another shape or dtype than the layer before it asks for, or that is not finite.
+        ValueError: for an array whose shape or dtype does not fit the layer before it, or that is not finite.
     """
     size = len(np.atleast_1d(policy.mean))
     expected: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
@@ -198,12 +200,12 @@ def shipped_ids() -> list[str]:
 
 
 def pixel_ids() -> list[str]:
-    """Return the ids that have a bundled policy which sees pictures."""
+    """Return the ids with a bundled policy that sees pictures."""
     return sorted(path.parent.name for path in SHIPPED.glob("pixels/*/model.zip"))
 
 
 def find_pixel_policy(env_id: str) -> Path:
-    """Return the file of the bundled policy of an id that sees pictures; its run.json is beside it.
+    """Return the file of an id's bundled policy that sees pictures; its run.json is beside it.
 
     Raises:
         ValueError: for an id without one.
@@ -217,7 +219,7 @@ def find_policy(name: str) -> MLPPolicy:
     """Return the bundled policy of an id, or the one in a file NAME.npz.
 
     Raises:
-        ValueError: for an id without one, or a file that holds no policy.
+        ValueError: for an id without one, or a file without a policy.
         FileNotFoundError: if there is no such file.
     """
     if name.endswith(".npz"):

@@ -1,4 +1,4 @@
-"""What the algorithms of Stable-Baselines3 share here: how a model is made from its settings."""
+"""Stable-Baselines3 models built from their settings, for all algorithms."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from pbd_gym.training.settings.algorithms import RANDOM_STEPS, Algorithm, PPOSet
 CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
 """Stable-Baselines3 class of each algorithm."""
 LEAST_SPREAD = 0.01
-"""Standard deviation below which an observation is taken as constant [m or m/s]."""
+"""Standard deviation below which an observation counts as constant [m or m/s]."""
 
 
 def policy_of(space: spaces.Space[Any]) -> str:
-    """Return the name of the policy that suits an observation space."""
+    """Return the name of the policy class that suits an observation space."""
     if isinstance(space, spaces.Dict):
         return "MultiInputPolicy"
     return "CnnPolicy" if is_image_space(space) else "MlpPolicy"
 
 
 def flat(space: spaces.Space[Any], observation: Any) -> Any:
-    """Return observations as rows of numbers, the parts of a dict one after the other, shape (batch, size)."""
+    """Return observations as rows of numbers, the parts of a dict concatenated, shape (batch, size)."""
     if not isinstance(space, spaces.Dict):
         return observation.reshape(len(observation), -1)
     parts = [observation[name].reshape(len(observation[name]), -1) for name in space.spaces]
@@ -42,10 +42,10 @@ def flat(space: spaces.Space[Any], observation: Any) -> Any:
 
 
 class Standardised(BaseFeaturesExtractor):
-    """Features that are observations less their mean, divided by their spread. Both are saved with the policy.
+    """Features that are observations minus their mean, divided by their spread. Both are saved with the policy.
 
     Args:
-        space: of vectors, or a dict of them.
+        space: space of vectors, or a dict of them.
     """
 
     mean: torch.Tensor
@@ -58,7 +58,7 @@ class Standardised(BaseFeaturesExtractor):
         self.register_buffer("spread", torch.ones(size))
 
     def measure(self, rows: torch.Tensor) -> None:
-        """Set mean and spread to those of observations, shape (num, size)."""
+        """Set mean and spread to those of the given observations, shape (num, size)."""
         self.mean[:] = rows.mean(dim=0)
         self.spread[:] = rows.std(dim=0).clamp(min=LEAST_SPREAD)
 
@@ -94,10 +94,10 @@ def standardise(model: BaseAlgorithm, settings: Settings, steps: int = RANDOM_ST
 def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
     """Return the mean action at the start of training, shape (size,), from -1 to 1.
 
-    Log-odds of switches may be beyond: noise here would never bring a mean of 3 below 0.
+    It is clipped, although log-odds of switches may be larger: random noise would never bring a mean of 3 below 0.
 
     Raises:
-        ValueError: if the settings have an action of another length.
+        ValueError: if the settings have an action of a wrong length.
     """
     assert isinstance(env.action_space, spaces.Box)
     size = env.action_space.shape[0]
@@ -110,16 +110,14 @@ def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
 def network_keywords(
     algorithm: Algorithm, space: spaces.Space[Any], settings: Settings, state_size: int = 0
 ) -> tuple[str, dict[str, Any]]:
-    """Return the name of the policy that suits a space, and the keywords that its networks are made with.
+    """Return the name of the policy class that suits a space, and the keywords for its networks.
 
     Args:
-        algorithm: what trains it.
-        space: of observations.
-        settings: numbers of the algorithm.
+        algorithm: training algorithm. space: observation space. settings: numbers of the algorithm.
         state_size: outputs of a network for pictures that is trained to predict the state, 0 for none.
     """
     policy = policy_of(space)
-    # Fused, a step of Adam is one call rather than a dozen for each layer: learning takes a seventh less time.
+    # Fused, a step of Adam is one call rather than a dozen per layer: learning takes a seventh less time.
     adam: dict[str, Any] = {"fused": True}
     if isinstance(settings, PPOSettings):
         adam |= {"eps": 1e-5, "betas": (0.9, settings.beta2)}
@@ -143,10 +141,8 @@ def make_model(
     """Return a model with these settings, whose policy starts about ``settings.initial_action``.
 
     Args:
-        algorithm: which one; ``"sac-her"`` needs an environment with ``obs_mode="goal"``.
-        env: what it learns on.
-        settings: its numbers.
-        seed: of the network and the noise.
+        algorithm: training algorithm; ``"sac-her"`` needs an environment with ``obs_mode="goal"``.
+        env: training environment. settings: numbers of the algorithm. seed: seed of the network and the noise.
         log: folder for TensorBoard, or None.
         state_size: outputs of a network for pictures that is trained to predict the state, 0 for none.
 
@@ -180,7 +176,7 @@ def make_model(
         if algorithm == "sac-her":
             longest = env.get_attr("max_episode_steps")[0] or 0
             common |= {
-                # Goals are taken from what an episode came to, so that one has to be over.
+                # Goals are taken from the outcome of an episode, so one must have finished.
                 "learning_starts": max(settings.learning_starts, env.num_envs * (longest + 1)),
                 "replay_buffer_class": HerReplayBuffer,
                 "replay_buffer_kwargs": {"n_sampled_goal": settings.sampled_goals},
@@ -201,7 +197,7 @@ def show_expert(model: Any, env: Any, steps: int) -> None:
     Args:
         model: learner with a replay buffer.
         env: a :class:`pbd_gym.envs.tools.sb3.TaskVecEnv` of a task with an expert.
-        steps: of each environment.
+        steps: steps of each environment.
     """
     observation, expert = env.reset(), expert_of(env.batch)
     for _ in range(steps):

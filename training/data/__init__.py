@@ -1,1 +1,1 @@
-"""Demonstrations, and the datasets that they are written to: Minari's and LeRobot's."""
+"""Demonstrations, and the datasets they are written to: Minari's and LeRobot's."""

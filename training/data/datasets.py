@@ -30,10 +30,10 @@ VARIABLE = "MINARI_DATASETS_PATH"
 
 @dataclass(frozen=True)
 class Episode:
-    """What happened in one episode of T steps."""
+    """One episode of T steps."""
 
     seed: int
-    """What the environment was reset with."""
+    """Seed of the environment's reset."""
     options: dict[str, Any]
     """Options of that reset."""
     observations: Any
@@ -52,7 +52,7 @@ class Episode:
 
 @contextmanager
 def _root(folder: Path) -> Iterator[None]:
-    """Let Minari use a folder."""
+    """Set the folder that Minari uses."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = str(folder.resolve())
     try:
@@ -65,7 +65,7 @@ def _root(folder: Path) -> Iterator[None]:
 
 
 def check_new(path: Path) -> None:
-    """Find out whether a folder can be that of a new dataset.
+    """Check that a folder can become a new dataset.
 
     Raises:
         ValueError: for a name that cannot be the id of a dataset, or if ``path`` exists.
@@ -87,18 +87,15 @@ def write_dataset(
     description: str,
     ref_scores: tuple[float, float] | None = None,
 ) -> Any:
-    """Write episodes as a Minari dataset, and return it. Pictures are stored without loss.
+    """Write episodes as a Minari dataset, and return it. Pictures are stored losslessly.
 
     Args:
-        path: folder of the dataset, which must not be there yet. Its name is the id of the dataset and ends in a
+        path: folder of the dataset, which must not exist yet. Its name is the id of the dataset and ends in a
             version, ``NAME-v0``; ``minari.load_dataset`` finds it if ``MINARI_DATASETS_PATH`` is the folder above.
-        episodes: what to write.
-        env_id: environment they were collected in; ``recover_environment`` makes it again.
+        episodes: episodes to write. env_id: environment they were collected in; ``recover_environment`` recreates it.
         env_kwargs: arguments of that environment.
-        algorithm: what acted.
-        description: anything else worth knowing.
-        ref_scores: mean returns of a random policy and of an expert, which ``minari.get_normalized_score`` calls 0 and
-            1; None if they are not known.
+        algorithm: policy that acted. description: further information. ref_scores: mean returns of a random policy and
+        of an expert, which ``minari.get_normalized_score`` maps to 0 and 1; None if unknown.
 
     Raises:
         ValueError: as :func:`check_new`.
@@ -133,7 +130,7 @@ def write_dataset(
 
 
 def _permalink() -> str:
-    """Return where the code of this version is, or which version that is, if the package does not say where."""
+    """Return the address of this version's code, or the version if the package does not record an address."""
     try:
         urls = importlib.metadata.metadata("pbd-gym").get_all("Project-URL") or []
     except importlib.metadata.PackageNotFoundError:  # from a folder that is not installed
@@ -145,7 +142,7 @@ def _permalink() -> str:
 
 
 def _flat(infos: dict[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
-    """Return infos by the names that steps give them: HDF5 makes a group of what stands before a slash."""
+    """Return infos under the names that steps give them: HDF5 turns the part before a slash into a group."""
     found: dict[str, np.ndarray] = {}
     for name, value in infos.items():
         found |= _flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {f"{prefix}{name}": value}
@@ -155,12 +152,12 @@ def _flat(infos: dict[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
 def read_dataset(path: Path) -> Any:
     """Return the :class:`minari.MinariDataset` in a folder that :func:`write_dataset` wrote.
 
-    ``recover_environment`` makes the environment that is registered under the id of the dataset: Minari alone would
-    import whatever module the dataset names.
+    ``recover_environment`` makes the environment registered under the dataset's id: Minari alone would import whatever
+    module the dataset names.
 
     Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if it is damaged, or names an environment or an argument that is not known; see
+        FileNotFoundError: for a missing folder. ValueError: if it is damaged, or names an unknown environment or
+        argument; see
             :func:`pbd_gym.envs.tools.named_env.check_named_env`.
     """
     if not (path / "data").is_dir():
@@ -184,7 +181,7 @@ def read_dataset(path: Path) -> Any:
             spec.entry_point, spec.vector_entry_point = known.entry_point, known.vector_entry_point
             spec.additional_wrappers = ()
         dataset.storage.get_episode_metadata([0])  # opens the file, whose size tells whether it was cut short
-    except Exception as error:  # damaged files make Minari fail in any way there is
+    except Exception as error:  # damaged files can make Minari fail in any way
         raise ValueError(f"{path} is not {KIND}: {error or type(error).__name__}") from error
     return dataset
 

@@ -1,4 +1,4 @@
-"""Episodes of a policy in a batch, recorded step by step: the demonstrations that datasets are made of."""
+"""Episodes of a policy in a batch, recorded step by step: the demonstrations in datasets."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pbd_gym.training.runs.named_policies import check_file, check_trained_on
 from pbd_gym.training.settings.tuned import planning_of
 
 Act = Callable[[Any], np.ndarray]
-"""From the observations of a batch to its actions."""
+"""Function from the observations of a batch to its actions."""
 SCRIPTS = ("expert", "plan")
-"""Names of what acts without having been trained."""
+"""Names of untrained policies."""
 
 
 def agent_of(name: str, env_id: str, trust: bool = False) -> MLPPolicy | Checkpoint | None:
@@ -31,12 +31,12 @@ def agent_of(name: str, env_id: str, trust: bool = False) -> MLPPolicy | Checkpo
     Args:
         name: ``"expert"``, ``"plan"``, ``"trained"`` for the bundled agent, or a file: model.npz or model.zip of a
             training run, NAME.npz of a policy.
-        env_id: where it is to act.
+        env_id: environment it will act in.
         trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.checkpoint.load_agent`.
-        ValueError: for another name, a task without a bundled agent, or an agent of another environment.
+        ValueError: for an unknown name, a task without a bundled agent, or an agent of another environment.
     """
     if name in SCRIPTS:
         return None
@@ -48,17 +48,15 @@ def agent_of(name: str, env_id: str, trust: bool = False) -> MLPPolicy | Checkpo
 
 
 def act_of(name: str, agent: MLPPolicy | Checkpoint | None, env: TaskVectorEnv, seed: int = 0) -> Act:
-    """Return what acts in a batch.
+    """Return the policy that acts in a batch.
 
     Args:
-        name: as :func:`agent_of` takes it.
-        agent: what that has returned.
-        env: the batch.
-        seed: of the planner.
+        name: name as for :func:`agent_of`. agent: result of :func:`agent_of`. env: the batch. seed: seed of the
+        planner.
 
     Raises:
-        ValueError: for a task without an expert, or an agent that sees or does something else than the batch has, such
-            as several observations at once.
+        ValueError: for a task without an expert, or an agent whose observations or actions differ from the batch's,
+        such as stacked observations.
     """
     if name == "expert":
         expert = expert_of(env)
@@ -101,10 +99,10 @@ def record(
         act: the policy; it is called once for every step.
         env: the batch, with autoreset in the next step, a time limit and NumPy output.
         first_seed: environment ``i`` gets ``first_seed + i``.
-        options: of the reset.
+        options: options of the reset.
         noise: standard deviation of noise on the actions, drawn from a stream of ``first_seed``.
-        cameras: of the batch; what they see goes into infos as ``images/NAME``.
-        what: they are, for the lines that tell how far it has come.
+        cameras: cameras of the batch; their pictures are stored in infos as ``images/NAME``. what: name of the episodes
+        in progress messages.
     """
     random = np.random.default_rng(first_seed)
     observation, info = env.reset(seed=first_seed, options=options)

@@ -29,9 +29,9 @@ from pbd_gym.training.data.lerobot_statistics import pooled, statistics
 from pbd_gym.training.episodes.cameras import IMAGES, by_camera
 
 VERSION = "v3.0"
-"""Of the format."""
+"""Version of the format."""
 FILE_SIZE = 100
-"""Size from which on a file of frames gets no further episode [MB]."""
+"""Size above which a file of frames gets no further episode [MB]."""
 _STATE = "observation.state"
 
 
@@ -43,21 +43,19 @@ def write_lerobot_dataset(
     about: dict[str, Any],
     file_size: float = FILE_SIZE,
 ) -> dict[str, Any]:
-    """Write episodes as a dataset of LeRobot's, one after the other: they need not be in memory together.
+    """Write episodes as a LeRobot dataset, one after the other: they need not be in memory together.
 
-    A frame is what an agent sees, what it does, and what comes of it; what it sees at the very end is left out.
-    Pictures are PNG files inside the Parquet files, without loss.
+    A frame is an observation, an action and its outcome; the final observation is omitted. Pictures are lossless PNG
+    files inside the Parquet files.
 
     Args:
-        path: folder of the dataset, which must not be there yet. It appears when everything is written.
-        episodes: what to write. Infos named ``images/NAME`` are pictures, and ``is_success`` must be among infos.
-        fps: actions per second [Hz].
-        task: what the agent has to do, in words.
-        about: anything else worth knowing, for ``meta/pbd_gym.json``; the seeds of the episodes are added.
-        file_size: size from which on a file of frames gets no further episode [MB].
+        path: folder of the dataset, which must not exist yet. It appears when everything is written. episodes: episodes
+        to write. Infos named ``images/NAME`` are pictures, and ``is_success`` must be among infos. fps: actions per
+        second [Hz]. task: task of the agent, in words. about: further information for ``meta/pbd_gym.json``; the seeds
+        of the episodes are added. file_size: size above which a file of frames gets no further episode [MB].
 
     Returns:
-        What ``meta/info.json`` says.
+        Contents of ``meta/info.json``.
 
     Raises:
         ValueError: if ``path`` exists, or if there is no episode.
@@ -117,10 +115,8 @@ def frames(episode: Episode, fps: float, number: int, first: int) -> dict[str, n
     """Return the columns of an episode of T steps by name, shape (T, size), or (T, height, width, 3) for pictures.
 
     Args:
-        episode: its observations are vectors, or pictures in colour.
-        fps: actions per second [Hz].
-        number: of the episode.
-        first: frames in the dataset before it.
+        episode: episode whose observations are vectors, or colour pictures. fps: actions per second [Hz]. number: index
+        of the episode. first: number of frames in the dataset before it.
     """
     length, step = len(episode.actions), np.arange(len(episode.actions))
     seen = episode.observations if isinstance(episode.observations, dict) else {"observation": episode.observations}

@@ -1,4 +1,4 @@
-"""The Parquet files of LeRobot's format: frames, with pictures in them, episodes and tasks."""
+"""Parquet files of LeRobot's format: frames, with embedded pictures, episodes and tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 
 
 def file_indices(number: int) -> dict[str, int]:
-    """Return the numbers in :data:`FILE` of a file, by how many files come before it."""
+    """Return the numbers in a file's :data:`FILE`, given the number of files before it."""
     return dict(zip(("chunk_index", "file_index"), divmod(number, FILES_PER_CHUNK), strict=True))
 
 
@@ -30,8 +30,7 @@ class FrameFiles:
     """Files of limited size, in which each episode is a row group, so that it can be read alone.
 
     Args:
-        folder: where they go.
-        limit: size from which on a file gets no further episode [MB].
+        folder: target folder. limit: size above which a file gets no further episode [MB].
     """
 
     def __init__(self, folder: Path, limit: float) -> None:
@@ -41,7 +40,7 @@ class FrameFiles:
         self._writer: Any = None
 
     def write(self, columns: dict[str, np.ndarray]) -> dict[str, int]:
-        """Write the frames of an episode of T steps. Returns the numbers of the file that they are in.
+        """Write the frames of an episode of T steps. Returns the numbers of the file that contains them.
 
         Args:
             columns: shape (T, size), or (T, height, width, 3), uint8, for pictures; by name.
@@ -65,14 +64,14 @@ class FrameFiles:
 
 
 def feature(values: np.ndarray) -> dict[str, Any]:
-    """Return how the format describes a column, given as in :meth:`FrameFiles.write`."""
+    """Return the format's description of a column, given as in :meth:`FrameFiles.write`."""
     if values.ndim == 4:
         return {"dtype": "image", "shape": list(values.shape[1:]), "names": ["height", "width", "channels"]}
     return {"dtype": values.dtype.name, "shape": list(values.shape[1:]), "names": None}
 
 
 def write_episodes(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write what is known of each episode."""
+    """Write the table of episodes."""
     path.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows), path)
 
@@ -89,7 +88,7 @@ def write_task(path: Path, task: str) -> None:
 
 
 def _column(values: np.ndarray) -> Any:
-    """Return a column as Arrow has it: numbers, lists of one length, or PNG files."""
+    """Return a column in Arrow's form: numbers, lists of one length, or PNG files."""
     if values.ndim == 4:
         packed = pa.array([_png(picture) for picture in values], pa.binary())
         return pa.StructArray.from_arrays([packed, pa.nulls(len(packed), pa.string())], names=["bytes", "path"])

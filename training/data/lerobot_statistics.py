@@ -1,4 +1,4 @@
-"""Statistics of datasets in LeRobot's format, by which its policies normalise what they see and do."""
+"""Statistics of datasets in LeRobot's format, with which its policies normalise observations and actions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def statistics(values: np.ndarray) -> Statistics:
 
 
 def pooled(parts: Sequence[Statistics]) -> Statistics:
-    """Return the statistics of episodes taken together.
+    """Return the pooled statistics of episodes.
 
     Quantiles are the means of those of the episodes, weighted by their lengths, as LeRobot pools them too: exact ones
     would need all values at once.

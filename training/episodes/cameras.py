@@ -1,4 +1,4 @@
-"""Pictures of a batch whose observations are states: what its cameras see, for datasets that hold both."""
+"""Camera pictures of a batch whose observations are states, for datasets that hold both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pbd_gym.envs.core.data.modes import PIXEL_MODES
 from pbd_gym.envs.core.spaces.pixels import PixelObservations, Pixels
 
 IMAGES = "images/"
-"""What the names of pictures begin with among infos."""
+"""Prefix of pictures' names among infos."""
 
 
 def by_camera(pictures: np.ndarray) -> dict[str, np.ndarray]:
@@ -25,11 +25,11 @@ def by_camera(pictures: np.ndarray) -> dict[str, np.ndarray]:
 
 
 class Cameras:
-    """Draw a batch as ``obs_mode="rgb"`` would show it, and leave its own observations as they are.
+    """Draws a batch as ``obs_mode="rgb"`` would show it, and leaves its own observations unchanged.
 
     Args:
         env: the batch.
-        pixels: how pictures are taken.
+        pixels: settings of the pictures.
 
     Raises:
         ValueError: if the observations of the batch are pictures already, or for pictures of goals.
@@ -48,6 +48,6 @@ class Cameras:
         """Names of the cameras."""
 
     def look(self) -> dict[str, np.ndarray]:
-        """Return what each camera sees now, by its name, shape (num_envs, height, width, 3), uint8."""
+        """Return each camera's current picture by its name, shape (num_envs, height, width, 3), uint8."""
         self._view.launch()
         return by_camera(self._buffers.read("rgb"))

@@ -1,4 +1,4 @@
-"""Evaluates policies on seeds and start states that they have not been trained on."""
+"""Evaluation of policies on seeds and start states that they have not been trained on."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Summary:
     success_rate: float
     """Share of episodes whose last step was a success."""
     mean_return: float
-    """Undiscounted sum of rewards."""
+    """Mean undiscounted sum of rewards."""
     normalized_performance: float
-    """At the last step: 0 as at the start, 1 perfect."""
+    """Mean performance at the last step, from 0 (as at the start) to 1 (perfect)."""
 
 
 def stacked(env: VecEnv, frames: int) -> VecEnv:
@@ -36,25 +36,25 @@ def stacked(env: VecEnv, frames: int) -> VecEnv:
 
 
 def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> VecEnv:
-    """Return a batch for evaluation, each episode of which starts from a state that training has not seen.
+    """Return a batch for evaluation, in which each episode starts from a state that training has not seen.
 
     Args:
         env_id: environment.
         episodes: environments in the batch.
-        frames: observations in a row that the policy is shown.
+        frames: number of successive observations shown to the policy.
         **kwargs: arguments of the environment.
     """
     return stacked(make_sb3_vec_env(env_id, episodes, **unseen_arguments(env_id, episodes, kwargs)), frames)
 
 
 def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED, name: str = "trained") -> Summary:
-    """Run one episode in every environment of a batch, each with a seed of its own, and from the next start state.
+    """Run one episode in every environment of a batch, each with its own seed and the next start state.
 
     Args:
-        policy: what to evaluate.
+        policy: policy to evaluate.
         env: the batch; it has a time limit, so every episode ends.
         first_seed: environment ``i`` gets ``first_seed + i``.
-        name: of the policy, for the lines that tell how far it has come.
+        name: name of the policy, for progress messages.
     """
     progress = Progress(f"{env.num_envs} episodes of the {name} policy, steps", _batch(env).max_episode_steps or 0)
     env.seed(first_seed)
@@ -88,7 +88,7 @@ def random_policy(env: VecEnv, seed: int = 0) -> Policy:
 
 
 def table(rows: dict[str, Summary]) -> str:
-    """Lay summaries out as a Markdown table."""
+    """Format summaries as a Markdown table."""
     lines = ["| policy | episodes | success | normalized performance | return |", "|---|---|---|---|---|"]
     for name, s in rows.items():
         lines.append(
@@ -98,7 +98,7 @@ def table(rows: dict[str, Summary]) -> str:
 
 
 def scored(policy: MLPPolicy, episodes: int, **env_kwargs: Any) -> MLPPolicy:
-    """Return the policy with its mean score over unseen episodes, of an environment with these arguments."""
+    """Return the policy with its mean score over unseen episodes of an environment with the given arguments."""
     env = unseen_env(policy.env_id, episodes, **{**policy.env_kwargs, **env_kwargs})
     found = evaluate(policy, env)
     env.close()

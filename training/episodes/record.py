@@ -26,10 +26,8 @@ def record_gif(
     Args:
         policy: maps observations to actions.
         env_id: environment to show.
-        path: file to write; its folder is made.
-        episodes: how many.
-        first_seed: seed of the first one.
-        frame_stack: observations in a row that the policy is shown, stacked along the last axis.
+        path: file to write; its folder is created. episodes: number of episodes. first_seed: seed of the first one.
+        frame_stack: number of successive observations shown to the policy, stacked along the last axis.
         **kwargs: arguments of the environment.
     """
     actor = Stacked(policy, frame_stack)
@@ -51,7 +49,7 @@ class Stacked:
 
     Args:
         policy: maps observations to actions.
-        frames: observations that it is shown, stacked along the last axis.
+        frames: number of observations shown to it, stacked along the last axis.
     """
 
     def __init__(self, policy: Policy, frames: int) -> None:
@@ -67,7 +65,7 @@ class Stacked:
 
 
 def _zeros(observation: Any) -> Any:
-    """Return an observation of zeros, which stands for the time before an episode."""
+    """Return an observation of zeros, which represents the time before an episode."""
     if isinstance(observation, dict):
         return {name: np.zeros_like(part) for name, part in observation.items()}
     return np.zeros_like(observation)

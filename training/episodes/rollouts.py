@@ -1,4 +1,4 @@
-"""Episodes of a policy in a batch, without any learning library."""
+"""Return observations concatenated along the last axis, as Stable-Baselines3 stacks them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Policy = Callable[[Any], np.ndarray]
 """Maps a batch of observations to a batch of actions."""
 
 KEPT_OF = 5
-"""One in this many start states of a bank is for evaluation, where it has no seed or goals are held out."""
+"""Interval of start states in a bank that are reserved for evaluation, if it has no seed or goals are held out."""
 
 LEAST = 16
-"""Start states that there are to draw from, however few episodes there are."""
+"""Smallest number of start states to draw from, however few episodes there are."""
 
 SHOWN = 4
-"""Most episodes that a film shows."""
+"""Largest number of episodes in a film."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Outcome:
     """Results of episodes at their last steps."""
 
     normalized_performance: np.ndarray
-    """At the last step: 0 as at the start, 1 perfect; shape (num_envs,), float64."""
+    """Performance at the last step, from 0 (as at the start) to 1 (perfect); shape (num_envs,), float64."""
     is_success: np.ndarray
-    """At the last step, bool, shape (num_envs,)."""
+    """Success at the last step, bool, shape (num_envs,)."""
 
     def __str__(self) -> str:
         found = self.normalized_performance
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def own_starts(env_id: str, count: int, seed: int) -> dict[str, Any]:
-    """Return arguments for start states that no bank of another seed has, nothing where they have no seed.
+    """Return arguments for start states that no bank of another seed has; nothing if they have no seed.
 
     Args:
         env_id: environment.
@@ -60,17 +60,17 @@ def own_starts(env_id: str, count: int, seed: int) -> dict[str, Any]:
 
 
 def may_count_piercings(env_id: str) -> bool:
-    """Return whether an environment can be asked to count what has been pulled through cloth."""
+    """Return whether an environment can count edges pulled through cloth."""
     return "piercings" in _fields(env_id)
 
 
 def _fields(env_id: str) -> Any:
-    """Return the fields of an environment's configuration by name, none where that is no dataclass."""
+    """Return the fields of an environment's configuration by name; none if that is not a dataclass."""
     return getattr(_batch_type(env_id).config_type, "__dataclass_fields__", {})
 
 
 def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments of an environment with a start state for each episode, none of which training has seen.
+    """Return environment arguments with a start state for each episode, none of which training has seen.
 
     There are at least :data:`LEAST` states, unless ``kwargs`` says how many.
 
@@ -106,7 +106,7 @@ def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: 
 
 
 def check_film(path: Path | None) -> None:
-    """Refuse a name for a film that does not end in .gif: the file would hold a GIF all the same.
+    """Refuse a film name that does not end in .gif, since the file would be a GIF anyway.
 
     Raises:
         ValueError: for one.
@@ -116,7 +116,7 @@ def check_film(path: Path | None) -> None:
 
 
 def each_start(env: TaskVectorEnv, seed: int | None = None) -> dict[str, Any]:
-    """Return options of a reset that begin an episode from each start state of the batch's split, before any again.
+    """Return reset options that begin an episode from each start state of the batch's split before repeating any.
 
     Args:
         env: the batch.

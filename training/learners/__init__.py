@@ -1,1 +1,1 @@
-"""What learns: PPO in torch, Stable-Baselines3, fits to demonstrations, and what refines them."""
+"""Learners: PPO in torch, Stable-Baselines3, fits to demonstrations, and their refinement."""

@@ -1,4 +1,4 @@
-"""Fits small networks to what others did: the part that cloning and imitation share."""
+"""Fits of small networks to demonstrated actions: the part that cloning and imitation share."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pbd_gym.training.symmetry.canonical import Canonical
 from pbd_gym.training.symmetry.images import Images
 
 LEAST_SPREAD = 1e-3
-"""Smallest standard deviation that observations are divided by, lest constants be blown up."""
+"""Smallest standard deviation by which observations are divided, so that constants are not magnified."""
 LIMIT = 5.0
-"""Standardised observations are clipped to this: there are no demonstrations beyond."""
+"""Limit to which standardised observations are clipped: there are no demonstrations beyond."""
 
 
 def new_network(inputs: int, hidden: tuple[int, ...], outputs: int, activation: Activation) -> nn.Sequential:
-    """Return a network with the activation behind each hidden layer."""
+    """Return a network with the activation after each hidden layer."""
     layers: list[nn.Module] = []
     for before, after in pairwise([inputs, *hidden, outputs]):
         layers += [nn.Linear(before, after), BETWEEN[activation]()]
@@ -33,7 +33,7 @@ def new_network(inputs: int, hidden: tuple[int, ...], outputs: int, activation: 
 
 
 def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
-    """Return how far outputs are from lessons of :class:`pbd_gym.training.agents.pointing.Pointing`, one number."""
+    """Return the loss of outputs against lessons of :class:`pbd_gym.training.agents.pointing.Pointing`, one number."""
     rows, meant = outputs.view(-1, pointing.outputs), lessons.view(-1, 1 + MORE)
     scores, grips, motion = rows.split([pointing.targets, 1, MORE - 1], dim=1)
     choice = nn.functional.cross_entropy(scores, meant[:, 0].long())
@@ -41,7 +41,7 @@ def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
     off = motion - meant[:, 2:]
     if pointing.full_speed:
         return choice + closed + (off[:, 1] ** 2).mean()
-    # How fast a hand would go that stays, nobody knows.
+    # The speed of a hand that stays is undefined.
     goes = torch.stack([meant[:, 0] > 0.0, torch.ones_like(meant[:, 0])], dim=1)
     return choice + closed + ((off * goes) ** 2).mean()
 
@@ -57,21 +57,20 @@ def fit(
 ) -> nn.Sequential:
     """Return a network fitted to map standardised observations to actions, by the mean squared error, on the CPU.
 
-    Where hands point, it is fitted to choose their targets, by the cross entropy, and to close them.
+    If hands point, it is fitted to choose their targets, by the cross entropy, and to close them.
 
     It begins with the weights of ``start``, or new ones.
 
     Args:
         observations: shape (steps, size), float32.
         actions: shape (steps, actions), float32.
-        args: how it is fitted.
+        args: settings of the fit.
         scale: mean and standard deviation that observations are standardised by, shape (size,) each.
-        start: policy that it begins as, of the shape that ``args`` say; None for a new one.
-        images: where given, on the device of ``args``, each epoch shows an image of each step at random.
-        pointing: what the outputs mean where hands point.
+        start: policy to start from, of the shape given by ``args``; None for a new one. images: if given, on the device
+        of ``args``, each epoch shows a random image of each step. pointing: meaning of the outputs if hands point.
 
     Raises:
-        ValueError: for no epochs, or batches of nothing.
+        ValueError: for no epochs, or empty batches.
     """
     whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
     torch.manual_seed(args.seed)
@@ -123,15 +122,13 @@ def fitted_policy(
     """Return a policy fitted to actions.
 
     Args:
-        env_id: environment that they were done in.
+        env_id: environment of the actions.
         env_kwargs: its arguments.
         observations: shape (steps, size), float32.
         actions: shape (steps, actions), float32.
-        args: how it is fitted.
-        start: policy that it begins as, which has seen some of this before; observations are standardised as its own.
-        images: where given, it learns from images of the steps under the symmetries of the task as well.
-        canonical: where given, it acts in canonical images.
-        pointing: where given, its hands point.
+        args: settings of the fit. start: policy to start from, which has seen some of the data before; observations are
+        standardised as for it. images: if given, it also learns from images of the steps under the symmetries of the
+        task. canonical: if given, it acts in canonical images. pointing: if given, its hands point.
     """
     if canonical is not None:
         chosen = canonical.choose(observations)

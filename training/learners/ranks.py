@@ -1,4 +1,4 @@
-"""Processes that train together: torchrun starts them, each with environments of its own.
+"""Processes that train together: torchrun starts them, each with its own environments.
 
 They average their gradients, by gloo on CPUs and by NCCL on GPUs, with one process per GPU.
 """
@@ -38,7 +38,7 @@ class Ranks:
                 gradient.copy_(part.view_as(gradient))
 
     def any(self, wish: bool, device: torch.device) -> bool:
-        """Say whether one of the processes wishes something; all of them have to ask."""
+        """Return whether any process requests something; all of them must call this."""
         return wish if self.count == 1 else bool(self.mean(torch.tensor(float(wish), device=device)) > 0.0)
 
     def check_equal(self, module: nn.Module) -> None:
@@ -53,7 +53,7 @@ class Ranks:
         first = mine.clone()
         dist.broadcast(first, 0)
         if not torch.equal(mine, first):
-            raise RuntimeError(f"process {self.rank} has other weights than process 0")
+            raise RuntimeError(f"process {self.rank} has different weights from process 0")
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def joined(device: str) -> Iterator[tuple[Ranks, torch.device]]:
     """Join the processes that torchrun has started, if it has.
 
     Args:
-        device: cpu, cuda or cuda:1; with torchrun every process has the GPU of its own local number.
+        device: cpu, cuda or cuda:1; with torchrun every process uses the GPU of its local rank.
 
     Yields:
         The processes, and the device of this one.

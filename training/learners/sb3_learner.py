@@ -1,4 +1,4 @@
-"""Trains by Stable-Baselines3 for ``pbd-gym train``: SAC, hindsight, pictures, and PPO if asked to."""
+"""Training by Stable-Baselines3 for ``pbd-gym train``: SAC, hindsight, pictures, and PPO if requested."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pbd_gym.training.settings.algorithms import Algorithm, SACSettings, Setting
 
 
 class _Visits(BaseCallback):
-    """Tells a monitor before every rollout, and stops when it says enough."""
+    """Calls a monitor before every rollout, and stops when it says so."""
 
     def __init__(self, monitor: Monitor) -> None:
         super().__init__()
@@ -34,12 +34,12 @@ class _Visits(BaseCallback):
 
 
 class _Refill(BaseCallback):
-    """Puts updates off until a replay buffer that was not kept has filled as far as before the first update.
+    """Postpones updates until a replay buffer that was not saved has filled as far as before the first update.
 
-    The policy acts meanwhile: Stable-Baselines3 draws actions at random only in the first steps of a whole run.
+    The policy acts meanwhile: Stable-Baselines3 draws random actions only in the first steps of a whole run.
 
     Args:
-        until: environment steps of the run from which on there are updates.
+        until: environment steps of the run after which updates start.
     """
 
     def __init__(self, until: int) -> None:
@@ -62,11 +62,8 @@ class SB3Learner:
 
     Args:
         env_id: environment to train on.
-        algorithm: which one.
-        settings: its numbers.
-        seed: of the networks, the noise and the environments.
-        log: folder for TensorBoard, or None.
-        training_kwargs: arguments of the environment that is trained on.
+        algorithm: training algorithm. settings: numbers of the algorithm. seed: seed of the networks, the noise and the
+        environments. log: folder for TensorBoard, or None. training_kwargs: arguments of the training environment.
 
     Raises:
         ValueError: as :func:`pbd_gym.training.agents.sb3_models.make_model`.
@@ -106,18 +103,18 @@ class SB3Learner:
         return int(self.sb3.num_timesteps)
 
     def policy(self) -> Policy:
-        """Return what the agent does now, without noise."""
+        """Return the current policy, without noise."""
         return lambda observation: self.sb3.predict(observation, deterministic=True)[0]
 
     def learn(self, monitor: Monitor, progress: bool) -> None:
-        """Train to the end or until the monitor says enough, and tell it before every rollout."""
+        """Train to the end or until the monitor stops it, calling the monitor before every rollout."""
         self.sb3.learn(
             self._total - self.steps, CallbackList([*self._predictors, *self._refill, _Visits(monitor)]),
             progress_bar=progress, reset_num_timesteps=not self._goes_on,
         )  # fmt: skip
 
     def log(self, numbers: dict[str, float]) -> None:
-        """Write numbers for TensorBoard, with those of the next update."""
+        """Write numbers for TensorBoard, together with those of the next update."""
         for name, number in numbers.items():
             self.sb3.logger.record(name, number)
 
@@ -126,19 +123,20 @@ class SB3Learner:
         checkpoint.save(self.sb3, path)
 
     def keep(self, folder: Path) -> None:
-        """Do nothing: the file of the agent has its optimizer's state too."""
+        """Do nothing, since the agent's file already contains its optimizer's state."""
 
     def take_up(self, folder: Path, steps: int) -> None:
-        """Go on from the weights and the optimizer's state of an interrupted run, with other episodes than its first.
+        """Continue from the weights and the optimizer's state of an interrupted run, with different episodes than at
+        its start.
 
-        What an off-policy learner has seen is not kept: its replay buffer fills anew with what the policy does, and
-        before it learns again there are as many steps as before the first update.
+        The experience of an off-policy learner is not kept: its replay buffer is refilled by the current policy, for as
+        many steps as before the first update, before it learns again.
 
         Raises:
             ValueError: for a run that predicts the state.
         """
         if self._predictors:
-            raise ValueError("a run that predicts the state cannot be gone on with: the predictor is not kept")
+            raise ValueError("a run that predicts the state cannot be resumed: the predictor is not saved")
         self.sb3.set_parameters(str(folder / self.model), device="cpu")  # reads weights and numbers alone
         self.sb3.num_timesteps, self._goes_on = steps, True
         # The environment hashes seeds of more than 32 bits: no run begins with them, and none is kept for evaluation.

@@ -1,4 +1,4 @@
-"""Trains by :mod:`pbd_gym.training.learners.torch_ppo` for ``pbd-gym train``: a run with all its files."""
+"""Training by :mod:`pbd_gym.training.learners.torch_ppo` for ``pbd-gym train``: a run with all its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pbd_gym.training.settings.algorithms import PPOSettings, Settings
 
 
 def suits(settings: Settings, space: spaces.Space[Any]) -> bool:
-    """Say whether this learner can do what is asked for: PPO on vectors, one observation at a time."""
+    """Return whether this learner supports the request: PPO on vectors, one observation at a time."""
     vectors = isinstance(space, spaces.Box) and len(space.shape) == 1
     return isinstance(settings, PPOSettings) and vectors and settings.frame_stack == 1 and not settings.predict_state
 
@@ -33,12 +33,9 @@ class TorchLearner:
     Args:
         env_id: environment to train on.
         settings: numbers of PPO.
-        seed: of the networks, the noise and the environments.
-        device: where everything is.
-        ranks: the processes that train together.
-        log: folder for TensorBoard, or None.
-        env_kwargs: arguments of the environment that agents are for.
-        training_kwargs: arguments of the environment that is trained on.
+        seed: seed of the networks, the noise and the environments. device: device of all tensors. ranks: processes that
+        train together. log: folder for TensorBoard, or None. env_kwargs: arguments of the environment that the agent is
+        for. training_kwargs: arguments of the training environment.
     """
 
     model: str = "model.npz"
@@ -68,18 +65,18 @@ class TorchLearner:
         return self.trainer.steps
 
     def policy(self) -> Policy:
-        """Return what the agent does now, without noise."""
+        """Return the current policy, without noise."""
         return self._policy()
 
     def learn(self, monitor: Monitor | None, progress: bool) -> None:
-        """Train to the end or until the monitor says enough, and tell it before every rollout.
+        """Train to the end or until the monitor stops it, calling the monitor before every rollout.
 
         Args:
             monitor: None in all processes but the first.
             progress: whether to show a bar.
 
         Raises:
-            RuntimeError: if processes that learn together have different weights in the end.
+            RuntimeError: if processes that train together end up with different weights.
         """
         trainer, total = self.trainer, self.trainer.settings.total_timesteps
         with tqdm(total=total, initial=trainer.steps, unit=" steps", unit_scale=True, disable=not progress) as bar:
@@ -101,7 +98,7 @@ class TorchLearner:
         self.ranks.check_equal(trainer.agent)
 
     def log(self, numbers: dict[str, float]) -> None:
-        """Write numbers for TensorBoard, at the present step."""
+        """Write numbers for TensorBoard, at the current step."""
         if self._writer is None and self._folder is not None:
             from torch.utils.tensorboard import SummaryWriter
 
@@ -110,7 +107,7 @@ class TorchLearner:
             self._writer.add_scalar(name, number, self.steps)
 
     def save(self, path: Path, score: Summary | None = None) -> None:
-        """Write the agent to a file NAME.npz, with what it scored if that is known."""
+        """Write the agent to a file NAME.npz, with its score if known."""
         policy = self._policy()
         if score is not None:
             policy = dataclasses.replace(
@@ -119,18 +116,17 @@ class TorchLearner:
         policy.save(path)
 
     def keep(self, folder: Path) -> None:
-        """Write all that the rest of the run depends on, as it was before the rollout that was interrupted."""
+        """Write everything the rest of the run depends on, as before the rollout that was interrupted."""
         if self._boundary:
             self.trainer.restore(self._boundary)
             with replacing(folder / STATE) as file:
                 torch.save(self._boundary, file)
 
     def take_up(self, folder: Path, steps: int) -> None:
-        """Go on from what an interrupted run has left: to the same bits as if it had not been interrupted.
+        """Continue an interrupted run, to the same bits as if it had not been interrupted.
 
         Raises:
-            FileNotFoundError: if it has left nothing.
-            ValueError: if its file is damaged, or is of another run.
+            FileNotFoundError: if it has left no file. ValueError: if its file is damaged, or belongs to another run.
         """
         path = folder / STATE
         try:
@@ -138,7 +134,7 @@ class TorchLearner:
             self.trainer.restore(state)
         except FileNotFoundError:
             raise
-        except Exception as error:  # torch raises anything for a file that is damaged
+        except Exception as error:  # torch may raise anything for a damaged file
             raise ValueError(f"{path} is not the state of this run: {first_line(error)}") from error
         if self.steps != steps:
             raise ValueError(f"{path} has {self.steps:,} steps, its run {steps:,}")

@@ -1,4 +1,4 @@
-"""PPO in torch alone: rollouts are tensors of the device that the physics runs on, and never leave it.
+"""PPO in torch alone: rollouts are tensors on the device that runs the physics, and never leave it.
 
 ``pbd-gym train`` learns by it. The algorithm is that of Schulman et al. 2017, arXiv:1707.06347, with advantages after
 Schulman et al. 2015, arXiv:1506.02438; an episode that runs out of time goes on in the values.
@@ -23,19 +23,19 @@ from pbd_gym.training.settings.algorithms import RANDOM_STEPS, PPOSettings
 from pbd_gym.training.symmetry.images import Images
 
 MAX_GRADIENT = 0.5
-"""Norm to which gradients are cut."""
+"""Norm to which gradients are clipped."""
 SURENESS = 0.1
-"""Weight of the penalty for switches that are too sure: of the square of what their log-odds are beyond the limit."""
+"""Weight of the penalty for overconfident switches: of the square of their log-odds beyond the limit."""
 LEAST_SPREAD = 0.01
-"""Standard deviation below which an observation is taken as constant [m or m/s]."""
+"""Standard deviation below which an observation counts as constant [m or m/s]."""
 
 
 Penalty = Callable[[Tensor, Tensor], Tensor]
-"""Of standardised observations, and of the mean actions for them."""
+"""Penalty as a function of standardised observations, and of the mean actions for them."""
 
 
 def sureness(switches: Tensor, limit: float) -> Penalty:
-    """Return a penalty for log-odds of switches that are beyond a limit.
+    """Return a penalty for log-odds of switches beyond a limit.
 
     Args:
         switches: which numbers of an action are switches, shape (actions,), bool.
@@ -91,7 +91,7 @@ class Agent(nn.Module):
         self.register_buffer("seen", torch.zeros(()))
 
     def standardised(self, observation: Tensor) -> Tensor:
-        """Return observations less their mean, over their spread, shape (..., observations)."""
+        """Return observations minus their mean, over their spread, shape (..., observations)."""
         return ((observation - self.mean) / self.spread).clamp(-self.limit, self.limit)
 
     def means(self, features: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ class Agent(nn.Module):
         return self.means(self.standardised(observation)).clamp(-1.0, 1.0)
 
     def draw(self, means: Tensor, noise: Tensor) -> Tensor:
-        """Return actions at random, shape (..., actions).
+        """Return random actions, shape (..., actions).
 
         Args:
             means: of the actions, shape (..., actions).
@@ -120,7 +120,7 @@ class Agent(nn.Module):
         return torch.where(self.switches, 2.0 * on - 1.0, means + noise * self.log_std.exp())
 
     def log_prob(self, actions: Tensor, means: Tensor) -> Tensor:
-        """Return logarithms of probabilities and of probability densities, less a constant, shape (...).
+        """Return logarithms of probabilities and of probability densities, up to a constant, shape (...).
 
         Args:
             actions: what was drawn, shape (..., actions).
@@ -131,13 +131,13 @@ class Agent(nn.Module):
         return torch.where(self.switches, nn.functional.logsigmoid(actions * means), density).sum(dim=-1)
 
     def entropy(self, means: Tensor) -> Tensor:
-        """Return the entropy of actions with these means, less a constant, shape (...)."""
+        """Return the entropy of actions with these means, up to a constant, shape (...)."""
         undecided = nn.functional.softplus(means) - means * torch.sigmoid(means)
         return torch.where(self.switches, undecided, self.log_std).sum(dim=-1)
 
     @torch.no_grad()
     def watch(self, observations: Tensor, ranks: Ranks) -> None:
-        """Update mean and spread with a rollout, which counts as much as each one before it."""
+        """Update mean and spread with a rollout, weighted like each one before it."""
         rows = observations.reshape(-1, observations.shape[-1])
         self.seen += 1.0
         self.mean += (ranks.mean(rows.mean(dim=0)) - self.mean) / self.seen
@@ -145,7 +145,7 @@ class Agent(nn.Module):
         self.spread.copy_((self.square - self.mean**2).clamp(min=LEAST_SPREAD**2).sqrt())
 
     def to_policy(self, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
-        """Return what it does without noise as a policy of plain arrays."""
+        """Return the policy without noise as plain arrays."""
         weights, biases = arrays_of(linear_layers(self.policy))
         mean, spread = (values.cpu().numpy().copy() for values in (self.mean, self.spread))
         return MLPPolicy(env_id, env_kwargs, weights, biases, mean, spread, float(self.limit))
@@ -159,12 +159,12 @@ class Rollout:
     actions: Tensor
     log_probs: Tensor
     rewards: Tensor
-    """Plus the value of the last observation where an episode ran out of time."""
+    """Rewards, plus the value of the last observation where an episode ran out of time."""
     ends: Tensor
     """1 where an episode ended in this step, 0 elsewhere."""
     values: Tensor
     last_value: Tensor
-    """After the last step, shape (num_envs,)."""
+    """Value after the last step, shape (num_envs,)."""
 
     def advantages(self, gamma: float, lam: float) -> Tensor:
         """Return generalised advantage estimates, shape (steps, num_envs)."""
@@ -205,12 +205,12 @@ class Trainer:
             self.agent.watch(self.seen_at_random(first), self.ranks)
         self.observation, _ = env.reset(seed=first)
         self.mean_agent = copy.deepcopy(self.agent) if settings.average > 0.0 else self.agent
-        """What is evaluated and kept: with ``settings.average`` it has a moving mean of the weights."""
+        """Agent to evaluate and keep: with ``settings.average`` it has a moving mean of the weights."""
         self.steps = 0
         """Environment steps so far, of all processes."""
         self.images = Images(env, device) if settings.images else None
         self.penalties: list[Penalty] = []
-        """What else counts in the loss."""
+        """Further terms of the loss."""
         if settings.switch_limit is not None:
             self.penalties.append(sureness(self.agent.switches, settings.switch_limit))
 
@@ -231,7 +231,7 @@ class Trainer:
             yield reward
 
     def seen_at_random(self, seed: int) -> Tensor:
-        """Return what actions at random about the initial one show, shape (steps + 1, num_envs, observations)."""
+        """Return observations under random actions about the initial one, shape (steps + 1, num_envs, observations)."""
         size = self.agent.log_std.numel()
         start = torch.tensor(self.settings.initial_action or (0.0,) * size, device=self.device).clamp(-1.0, 1.0)
         seen = [self.env.reset(seed=seed)[0].clone()]
@@ -283,7 +283,7 @@ class Trainer:
         return found
 
     def update(self, rollout: Rollout) -> None:
-        """Do the epochs of gradient steps on a rollout, the same number in every process."""
+        """Run the epochs of gradient steps on a rollout, the same number in every process."""
         settings = self.settings
         gain = rollout.advantages(settings.gamma, settings.gae_lambda)
         goals = [part.flatten() for part in (gain, gain + rollout.values)]
@@ -333,7 +333,9 @@ class Trainer:
         return loss
 
     def state(self) -> dict[str, Any]:
-        """Return all that the rest of the run depends on, as tensors and numbers: it goes on to the same bits."""
+        """Return everything the rest of the run depends on, as tensors and numbers, so that it continues to the same
+        bits.
+        """
         physics = {name: torch.as_tensor(value) for name, value in self.env.unwrapped.get_state().items()}
         own = {"steps": self.steps, "observation": self.observation.clone(), "noise": self.noise.get_state()}
         agent, mean = (
@@ -344,7 +346,7 @@ class Trainer:
         return {**own, "agent": agent, "mean_agent": mean, "adam": {**adam, "state": moments}, "physics": physics}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state` returned, in a trainer of the same settings."""
+        """Restore the result of :meth:`state` in a trainer with the same settings."""
         self.agent.load_state_dict(state["agent"])
         self.mean_agent.load_state_dict(state["mean_agent"])
         self.adam.load_state_dict(state["adam"])
@@ -354,5 +356,5 @@ class Trainer:
 
 
 def make(env_id: str, num_envs: int, device: torch.device, **kwargs: Any) -> Any:
-    """Make a batch with tensors of the device for observations."""
+    """Make a batch whose observations are tensors on the device."""
     return gym.make_vec(env_id, num_envs, output="torch", device=str(device), autoreset_mode="SameStep", **kwargs)

@@ -1,1 +1,1 @@
-"""What is reported: result files of the benchmark, tables, curves, means and intervals."""
+"""Reports: result files of the benchmark, tables, curves, means and intervals."""

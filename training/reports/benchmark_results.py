@@ -1,4 +1,4 @@
-"""Result files of ``pbd-gym benchmark``: written with the same bytes for the same result, and checked when read."""
+"""Result files of ``pbd-gym benchmark``: written reproducibly to the byte, and checked when read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = Path(__file__).with_name("benchmark_result.json")
 FORMAT = "pbd-gym benchmark 1"
 """Version of the format, ``schema`` in a result."""
 TOLERANCE = 2e-6
-"""By which a number of a result may differ from that of its episodes: both are rounded to six decimals."""
+"""Largest difference of a result's number from that of its episodes: both are rounded to six decimals."""
 
 
 @functools.cache
@@ -31,10 +31,10 @@ def schema() -> dict[str, Any]:
 
 
 def check_result(result: Any) -> None:
-    """Check a result against the schema, and the numbers that pages show against its episodes.
+    """Check a result against the schema, and the published numbers against its episodes.
 
     Raises:
-        ValueError: for the first thing that is otherwise.
+        ValueError: for the first mismatch.
     """
     json_schema.check(result, schema())
     episodes = result["episodes"]
@@ -51,7 +51,7 @@ def check_result(result: Any) -> None:
 
 
 def write_results(path: Path, results: Sequence[dict[str, Any]]) -> None:
-    """Write a result, or several as a list, one member a line. There is nothing in it that changes from run to run."""
+    """Write a result, or several as a list, one member per line. Nothing in it changes from run to run."""
     texts = []
     for result in results:
         check_result(result)
@@ -65,7 +65,7 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it holds anything else, or none.
+        ValueError: if it holds anything else, or no result.
     """
     text = read_text(path, KIND)
     try:

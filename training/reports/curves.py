@@ -28,7 +28,7 @@ class Point:
     steps: int
     """Environment steps so far."""
     seconds: float
-    """Training time so far, evaluations not counted [s]."""
+    """Training time so far, without evaluations [s]."""
     success_rate: float
     normalized_performance: float
     mean_return: float
@@ -44,7 +44,7 @@ def write_csv(path: Path, points: list[Point]) -> None:
 
 
 def read_csv(path: Path) -> dict[str, np.ndarray]:
-    """Return the columns of what :func:`write_csv` wrote, by name.
+    """Return the columns of a file from :func:`write_csv`, by name.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -55,14 +55,14 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
         found = {name: np.array([float(row[name]) for row in rows]) for name in Point.__dataclass_fields__}
         if not rows or not all(np.isfinite(column).all() for column in found.values()):
             raise ValueError("it has no points, or some that are not finite")
-    except (KeyError, TypeError, ValueError) as error:  # a column or a number is not there
+    except (KeyError, TypeError, ValueError) as error:  # a column or a number is missing
         raise ValueError(f"{path} is not {KIND}: {error}") from error
     return found
 
 
 @contextmanager
 def _axes(path: Path, size: tuple[float, float], dpi: int, legend: Literal["lower right", "best"]) -> Iterator[Axes]:
-    """Draw what happens meanwhile into a PNG, with a grid and a legend at that place."""
+    """Context that draws into a PNG's axes, with a grid and a legend at the given place."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -94,10 +94,10 @@ def plot(path: Path, points: list[Point], title: str, agent: str, random_success
 def plot_seeds(
     path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float
 ) -> None:
-    """Draw success and normalised performance on unseen episodes over steps: means of each algorithm's seeds.
+    """Draw success and normalised performance on unseen episodes over steps: the mean over each algorithm's seeds.
 
-    Success has a band, its confidence interval, or a bar where there is one point, which has a mark. A run that ended
-    early, at its target, keeps what it had then.
+    Success has a band for its confidence interval, or a marked point with a bar if there is only one. A run that ended
+    early, at its target, keeps its last values.
 
     Args:
         path: PNG to write.
@@ -133,6 +133,6 @@ def plot_seeds(
 
 
 def _scales(points: list[Point]):  # type: ignore[no-untyped-def]
-    """Conversions between training time and millions of steps at the mean rate of the run."""
+    """Return conversions between training time and millions of steps at the mean rate of the run."""
     rate = max(points[-1].steps / max(points[-1].seconds, 1e-9) / 1e6, 1e-12)
     return (lambda s: s * rate, lambda m: m / rate)

@@ -1,4 +1,4 @@
-"""Interquartile means and bootstrap intervals, as Agarwal et al. recommend them for few training seeds.
+"""Interquartile means and bootstrap intervals, as recommended by Agarwal et al. for few training seeds.
 
 R. Agarwal, M. Schwarzer, P. S. Castro, A. Courville, M. G. Bellemare: Deep Reinforcement Learning at the Edge of the
 Statistical Precipice, NeurIPS 2021, doi:10.48550/arXiv.2108.13264. Their library is rliable; these are its formulas
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 REPEATS = 10_000
-"""Samples that an interval is estimated from."""
+"""Number of bootstrap samples of an interval."""
 COVERAGE = 0.95
-"""Share of them that lie within it."""
+"""Share of the samples within the interval."""
 
 
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
@@ -22,7 +22,7 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.2
 
 
 def interquartile_mean(scores: np.ndarray) -> np.ndarray:
-    """Return the mean of the scores without the lowest quarter and the highest, rounded down in number.
+    """Return the mean of the scores without the lowest and the highest quarter, their sizes rounded down.
 
     Args:
         scores: shape (..., n).
@@ -46,8 +46,8 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Return the 95 % interval of a statistic by the percentiles of a stratified bootstrap.
 
-    Each stratum, such as the runs of one id, is sampled anew from itself, with replacement; the statistic is taken over
-    all strata together. The same scores give the same interval.
+    Each stratum, such as the runs of one id, is resampled with replacement; the statistic is computed over all strata
+    together. The same scores give the same interval.
 
     Args:
         strata: scores, shape (runs,) each.

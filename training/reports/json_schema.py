@@ -1,4 +1,6 @@
-"""Checks plain data against a JSON schema: the keywords of https://json-schema.org that this package's own schema uses.
+"""Validation of plain data against a JSON schema:
+
+the keywords of https://json-schema.org that this package's schema uses.
 
 A schema with any other keyword is refused, so that nothing in it goes unchecked.
 """
@@ -24,13 +26,11 @@ def check(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None
     """Check a value, and everything in it.
 
     Args:
-        value: as ``json.loads`` gives it.
-        schema: what it should be.
-        root: schema whose definitions ``$ref`` names; by default ``schema``.
-        where: what messages call the value.
+        value: value from ``json.loads``. schema: schema of the value. root: schema with the definitions that ``$ref``
+        names; by default ``schema``. where: name of the value in messages.
 
     Raises:
-        ValueError: for the first thing that is otherwise, or a keyword of the schema that is not known here.
+        ValueError: for the first mismatch, or an unknown keyword of the schema.
     """
     root = schema if root is None else root
     unknown = [word for word in schema if word not in (*_ABOUT, *_KNOWN)]
@@ -69,7 +69,7 @@ def _check_members(value: dict[str, Any], schema: dict[str, Any], root: dict[str
     known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
     for name, member in value.items():
         if name not in known and others is False:
-            raise ValueError(f"{where} has {name!r}, which nothing is known of")
+            raise ValueError(f"{where} has {name!r}, which the schema does not define")
         part = known.get(name, others if isinstance(others, dict) else {})
         check(member, part, root, f"{where}[{name!r}]" if where != "it" else repr(name))
 

@@ -14,10 +14,10 @@ KIND = "a table of results"
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Return the rows of a table, none if there is no such file.
+    """Return the rows of a table; none if there is no such file.
 
     Raises:
-        ValueError: if it has other columns, or a row was cut short.
+        ValueError: if it has other columns, or a truncated row.
     """
     try:
         reader = csv.DictReader(io.StringIO(read_text(path, KIND)))

@@ -1,1 +1,1 @@
-"""Training runs: their files, evaluations meanwhile, interruptions, and the agents that are read from them."""
+"""Training runs: their files, evaluations, interruptions, and the agents that are read from them."""

@@ -1,8 +1,8 @@
 """Checkpoints of training runs: weights are read as tensors, and the network is rebuilt from ``run.json``.
 
 Stable-Baselines3 keeps pickled objects beside the weights in its ``model.zip``, and its ``load`` unpickles them, which
-runs whatever code they hold. Here they are left alone. A file of another program, or one without a ``run.json`` that
-says what the network is, can be read with ``trust`` only.
+runs whatever code they hold. Here they are ignored. A file of another program, or one without a ``run.json`` that
+describes the network, can be read only with ``trust``.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ WEIGHTS = "policy.pth"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A trained agent, and what it was trained on."""
+    """A trained agent, and its training environment."""
 
     policy: BasePolicy
     env_id: str
     env_kwargs: dict[str, Any]
     frame_stack: int
-    """Observations in a row that it is shown, side by side in the last axis."""
+    """Number of successive observations shown to it, concatenated along the last axis."""
     observation_space: spaces.Space[Any]
-    """Of such a stack."""
+    """Space of such a stack."""
 
     def __call__(self, observation: Any) -> np.ndarray:
         """Return the mean actions for a batch of observations, shape (num_envs, size), float32."""
@@ -52,13 +52,13 @@ class Checkpoint:
 
 
 def save(model: BaseAlgorithm, path: Path) -> None:
-    """Write a model as Stable-Baselines3 does, whole or not at all."""
+    """Write a model in Stable-Baselines3's format, whole or not at all."""
     with replacing(path) as file:
         model.save(file)  # type: ignore[arg-type]  # any binary file will do
 
 
 def save_weights(model: BaseAlgorithm, path: Path) -> None:
-    """Write the weights of a model alone, in half precision: all that :func:`load` needs beside a run.json."""
+    """Write only the weights of a model, in half precision: all that :func:`load` needs beside a run.json."""
     data, weights = io.BytesIO(), model.policy.state_dict()
     halves = {value.data_ptr(): value.half() for value in weights.values()}  # networks share layers
     torch.save({name: halves[value.data_ptr()] for name, value in weights.items()}, data)
@@ -75,8 +75,8 @@ def load(path: Path, trust: bool = False) -> Checkpoint:
             files that were not written by ``pbd-gym train``, or by an older version.
 
     Raises:
-        FileNotFoundError: if the checkpoint or ``run.json`` is not there.
-        ValueError: if one of them is anything else, is cut short or does not fit the other, or if the file can only be
+        FileNotFoundError: if the checkpoint or ``run.json`` is missing.
+        ValueError: if one of them is anything else, is truncated or does not fit the other, or if the file can only be
             read with ``trust``.
     """
     folder = run_files.find_folder(path)
@@ -97,10 +97,10 @@ def load(path: Path, trust: bool = False) -> Checkpoint:
 
 
 def load_agent(path: Path, trust: bool = False) -> Checkpoint | MLPPolicy:
-    """Read what ``pbd-gym train`` has left: ``model.zip`` of Stable-Baselines3, or ``model.npz``.
+    """Read an agent of ``pbd-gym train``: ``model.zip`` of Stable-Baselines3, or ``model.npz``.
 
     Args:
-        path: of the file.
+        path: path of the file.
         trust: see :func:`load`; files of arrays need none.
 
     Raises:
@@ -127,23 +127,23 @@ def _rebuilt(run: TrainingRun, path: Path) -> BasePolicy:
 
 
 def _weights(path: Path) -> dict[str, torch.Tensor]:
-    """Return the weights in a ``model.zip``; nothing is unpickled but tensors.
+    """Return the weights in a ``model.zip``; only tensors are unpickled.
 
     Raises:
         ValueError: if there are none.
     """
-    try:  # damaged archives make zipfile and torch fail in any way there is
+    try:  # damaged archives can make zipfile and torch fail in any way
         with zipfile.ZipFile(path) as archive:
             found = torch.load(io.BytesIO(archive.read(WEIGHTS)), map_location="cpu", weights_only=True)
     except Exception as error:
         raise ValueError(f"{path} is not {KIND}: {first_line(error)}") from error
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
-        raise ValueError(f"{path} is not {KIND}: {WEIGHTS} holds something else than tensors")
+        raise ValueError(f"{path} is not {KIND}: {WEIGHTS} holds something other than tensors")
     return dict(found)
 
 
 def _unpickled(algorithm: Algorithm, path: Path) -> BasePolicy:
-    """Return the policy of a file that is trusted, read by Stable-Baselines3."""
+    """Return the policy of a trusted file, read by Stable-Baselines3."""
     smaller = {"replay_buffer_class": None, "replay_buffer_kwargs": {}, "buffer_size": 1}
     try:
         model = CLASSES[algorithm].load(path, device="cpu", custom_objects=None if algorithm == "ppo" else smaller)
@@ -162,5 +162,5 @@ def _channels_first(space: spaces.Space[Any]) -> spaces.Space[Any]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says, or what kind it is."""
+    """Return the first line of an error's message, or its type."""
     return (str(error).splitlines() or [type(error).__name__])[0]

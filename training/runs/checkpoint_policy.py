@@ -1,4 +1,4 @@
-"""A checkpoint as a function of one observation, for ``pbd-gym play``."""
+"""Checkpoint as a function of one observation, for ``pbd-gym play``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CheckpointPolicy:
         self._begins = True
 
     def reset(self) -> None:
-        """Forget past observations: an episode begins."""
+        """Forget past observations at the beginning of an episode."""
         self._begins = True
 
     def __call__(self, observation: Any) -> np.ndarray:
@@ -57,7 +57,7 @@ class CheckpointPolicy:
 
 
 def _last_frame(space: Any, frames: int) -> Any:
-    """Return the space of one of the observations that stand side by side in a space."""
+    """Return the space of one of the observations concatenated in a space."""
     if isinstance(space, spaces.Dict):
         return spaces.Dict({name: _last_frame(part, frames) for name, part in space.spaces.items()})
     low, high = (np.split(bound, frames, axis=-1)[-1] for bound in (space.low, space.high))

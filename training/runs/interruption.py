@@ -1,4 +1,4 @@
-"""Training runs that are interrupted, and gone on with: what is kept of them, and how it is taken up."""
+"""Interrupted training runs: what is saved of them, and how they continue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pbd_gym.training.runs.run_files import KIND, NAME, write_run
 
 CURVE = "curve.csv"
 DONE = "steps_done"
-"""Key of ``run.json`` of a run that was interrupted: environment steps so far."""
+"""Key of an interrupted run's ``run.json``: environment steps so far."""
 
 
 @contextmanager
 def ended_like_control_c() -> Iterator[None]:
-    """Let SIGTERM, by which clusters and sweeps end a process, raise KeyboardInterrupt here as Control-C does."""
-    if threading.current_thread() is not threading.main_thread():  # which alone may say what signals do
+    """Make SIGTERM, by which clusters and sweeps end a process, raise KeyboardInterrupt like Control-C."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -34,7 +34,7 @@ def ended_like_control_c() -> Iterator[None]:
 
 
 def keep(folder: Path, learner: Learner, points: list[Point], run: dict[str, Any]) -> None:
-    """Write what an interrupted run has come to: the agent, ``run.json`` with the steps so far, the curve."""
+    """Write the state of an interrupted run: the agent, ``run.json`` with the steps so far, the curve."""
     learner.keep(folder)
     learner.save(folder / learner.model)
     write_csv(folder / CURVE, points)
@@ -45,25 +45,24 @@ def interrupted(folder: Path) -> int | None:
     """Return the environment steps of the interrupted run in a folder, None if there is none."""
     try:
         steps = read_json(folder / NAME, KIND).get(DONE)
-    except (FileNotFoundError, ValueError):  # nothing that one could go on with
+    except (FileNotFoundError, ValueError):  # nothing to continue from
         return None
     return steps if isinstance(steps, int) else None
 
 
 def finish(folder: Path, learner: Learner, monitor: Monitor) -> None:
-    """Write what a run has come to at its end: the agent with its score, and the curve."""
+    """Write the results of a run at its end: the agent with its score, and the curve."""
     learner.save(folder / learner.model, monitor.summary())
     write_csv(folder / CURVE, monitor.points)
-    (folder / STATE).unlink(missing_ok=True)  # of an interruption before
+    (folder / STATE).unlink(missing_ok=True)  # of an earlier interruption
 
 
 def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
-    """Give a new learner what an interrupted run has come to.
+    """Give a new learner the state of an interrupted run.
 
     Args:
-        folder: of the run.
-        learner: of the same settings.
-        run: what ``run.json`` is going to say; all of it must be as it was.
+        folder: folder of the run. learner: new learner with the same settings. run: new content of ``run.json``, which
+        must equal the old one.
 
     Returns:
         The learning curve so far.
@@ -75,9 +74,9 @@ def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
     try:
         before = read_json(folder / NAME, KIND)
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no run in {folder} to go on with") from None
+        raise FileNotFoundError(f"there is no run in {folder} to resume") from None
     if DONE not in before:
-        raise ValueError(f"the run in {folder} was not interrupted: there is nothing to go on with")
+        raise ValueError(f"the run in {folder} was not interrupted: there is nothing to resume")
     told = read_as_written(run)
     changed = sorted(name for name in told if told[name] != before.get(name))
     if "settings" in changed:  # says which
@@ -93,6 +92,6 @@ def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
 
 
 def read_as_written(run: dict[str, Any]) -> dict[str, Any]:
-    """Return a run as it would be read from its file: tuples are lists there."""
+    """Return a run as read from its file, where tuples become lists."""
     found: dict[str, Any] = json.loads(json.dumps(run))
     return found

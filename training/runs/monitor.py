@@ -1,4 +1,4 @@
-"""What happens beside learning in a training run: evaluations on unseen seeds, checkpoints, and a clock."""
+"""Monitoring of a training run: evaluations on unseen seeds, checkpoints, and a clock."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ STATE = "state.pt"
 
 
 class Learner(Protocol):
-    """What trains an agent."""
+    """Interface of learners that train an agent."""
 
     model: str
     """Name of the file of a trained agent."""
     network: dict[str, Any] | None
-    """What its network is rebuilt from, for ``run.json``; None if the file of an agent says so itself."""
+    """Description from which its network is rebuilt, for ``run.json``; None if the agent's file contains it."""
 
     @property
     def steps(self) -> int:
         """Environment steps so far."""
 
     def policy(self) -> Policy:
-        """Return what the agent does now, without noise."""
+        """Return the current policy, without noise."""
 
     def learn(self, monitor: Monitor, progress: bool) -> None:
-        """Train to the end or until the monitor says enough, and tell it before every rollout."""
+        """Train to the end or until the monitor stops it, calling the monitor before every rollout."""
 
     def log(self, numbers: dict[str, float]) -> None:
-        """Write numbers for TensorBoard, at the present step."""
+        """Write numbers for TensorBoard, at the current step."""
 
     def save(self, path: Path, score: Summary | None = None) -> None:
-        """Write the agent, and what it scored if that is known."""
+        """Write the agent, with its score if known."""
 
     def keep(self, folder: Path) -> None:
-        """Write what :meth:`take_up` needs, besides the agent."""
+        """Write the data that :meth:`take_up` needs, besides the agent."""
 
     def take_up(self, folder: Path, steps: int) -> None:
-        """Go on from what an interrupted run has left, after that many environment steps."""
+        """Continue an interrupted run, after the given number of environment steps."""
 
     def close(self) -> None:
         """Close the environments."""
 
 
 class Monitor:
-    """Evaluates and saves a learner at regular intervals. Its clock runs during training only.
+    """Evaluates and saves a learner at regular intervals. Its clock runs only during training.
 
     Args:
-        learner: what trains.
+        learner: learner to monitor.
         unseen: batch to evaluate on, a Stable-Baselines3 ``VecEnv``.
-        folder: where ``model_STEPS_steps.npz`` or ``.zip`` go.
+        folder: folder for ``model_STEPS_steps.npz`` or ``.zip``.
         every: environment steps between evaluations.
         save_every: environment steps between checkpoints.
         target: success rate at which training ends, None for never.
@@ -71,12 +71,12 @@ class Monitor:
         self.points: list[Point] = []
         """The learning curve so far."""
         self.enough = False
-        """Whether the target is reached."""
+        """Whether the target has been reached."""
         self._start, self._pause = 0.0, 0.0
         self._next, self._next_save = 0, self.save_every
 
     def start(self) -> None:
-        """Start the clock, where the curve stops if there is one."""
+        """Start the clock, at the end of an existing curve if there is one."""
         self._start = time.perf_counter() - (self.points[-1].seconds if self.points else 0.0)
         self._pause = 0.0
         steps = self.learner.steps
@@ -84,7 +84,7 @@ class Monitor:
         self._next_save = (steps // self.save_every + 1) * self.save_every
 
     def visit(self) -> None:
-        """Evaluate and save if it is time; called before every rollout."""
+        """Evaluate and save if due; called before every rollout."""
         before, steps = time.perf_counter(), self.learner.steps
         seconds = before - self._start - self._pause
         if steps >= self._next_save:
@@ -96,7 +96,7 @@ class Monitor:
         self._pause += time.perf_counter() - before
 
     def finish(self) -> None:
-        """Evaluate and save what there is in the end, if that has not just been done."""
+        """Evaluate and save the final state, unless that has just been done."""
         seconds = time.perf_counter() - self._start - self._pause
         if self.learner.steps >= self._next_save:
             self._save()

@@ -1,4 +1,4 @@
-"""Policies by the names that the command line has for them: scripts, planners, and policies that were trained."""
+"""Policies by their names on the command line: scripts, planners, and trained policies."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ NAMES = ("default", "expert", "random", "plan", "trained", "pixels")
 
 
 def check_file(name: str, others: Sequence[str]) -> None:
-    """Refuse what is neither a file nor looks like the name of one: it is a policy's name that was misspelt.
+    """Refuse a name that is neither a file nor looks like one: a misspelt policy name.
 
     Args:
-        name: of a policy that is none of the others.
-        others: names that there are, for the message.
+        name: unknown policy name. others: known names, for the message.
 
     Raises:
-        ValueError: for such a word.
+        ValueError: for such a name.
     """
     if not Path(name).suffix and not Path(name).exists():
         raise ValueError(f"--policy takes {', '.join(others)}, or a file such as model.npz, got {name!r}")
@@ -36,12 +35,10 @@ def check_trained_on(name: str, trained_on: str, env_id: str | None) -> None:
     """Refuse a policy of another environment, which may have observations of the same size.
 
     Args:
-        name: of the policy.
-        trained_on: its environment.
-        env_id: where it is to act; None for the same.
+        name: name of the policy. trained_on: its environment. env_id: environment it will act in; None for the same.
 
     Raises:
-        ValueError: if it is another one.
+        ValueError: if they differ.
     """
     if env_id not in (None, trained_on):
         raise ValueError(f"{name} was trained on {trained_on}, not on {env_id}")
@@ -55,13 +52,13 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
             the one that sees pictures, ``"default"`` for the expert or, if the task has none, the bundled policy, or a
             file: model.npz or model.zip of a training run, NAME.npz of a policy.
         env_id: environment; None for that of the file.
-        seed: of random actions, and of the planner.
+        seed: seed of random actions and of the planner.
         trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
         FileNotFoundError: if there is no such file, or no run.json beside or above a model.zip.
-        ValueError: without an id, if there is no bundled policy for it, for a name that is none of these, or for a file
-            that is something else, or of another environment.
+        ValueError: without an id, if there is no bundled policy for it, for an unknown name, or for a file that is
+        anything else, or of another environment.
     """
     if name in NAMES and env_id is None:
         raise ValueError(f"--policy {name} needs an id")
@@ -87,7 +84,7 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
 
 
 def default(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
-    """Act as the expert of the task or, if it has none, as the policy that comes with the package.
+    """Act as the task's expert or, if it has none, as the bundled policy.
 
     Raises:
         ValueError: as :func:`default_name`.
@@ -98,14 +95,14 @@ def default(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
 
 
 def default_name(env: TaskVectorEnv, others: str) -> str:
-    """Return what acts where nobody says so: ``"expert"`` or, if the task has none, ``"trained"``.
+    """Return the name of the default policy: ``"expert"`` or, if the task has none, ``"trained"``.
 
     Args:
         env: the batch.
         others: further policies that can act in any task, for the message.
 
     Raises:
-        ValueError: if there is neither; the message names the policies there are.
+        ValueError: if there is neither; the message lists the available policies.
     """
     if env.task.expert is not None:
         return "expert"
@@ -125,7 +122,7 @@ class PlanningActor:
     """Acts by the cross-entropy method, with the settings of the id.
 
     Args:
-        seed: of the planner.
+        seed: seed of the planner.
     """
 
     def __init__(self, seed: int = 0) -> None:

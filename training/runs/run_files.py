@@ -1,4 +1,4 @@
-"""``run.json``: what a training run was, and what its network is rebuilt from without reading any pickle."""
+"""``run.json``: the description of a training run, from which its network is rebuilt without reading any pickle."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KIND = "a training run"
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """What the layers of a network follow from, besides the settings."""
+    """Data that determines the layers of a network, besides the settings."""
 
     observation_space: spaces.Space[Any]
-    """Of the environment, with as many observations side by side as the agent is shown."""
+    """Observation space of the environment, with as many concatenated observations as the agent is shown."""
     action_space: spaces.Space[Any]
-    """Of the environment."""
+    """Action space of the environment."""
     state_size: int = 0
-    """Outputs of a network for pictures that is trained to predict the state, 0 for none."""
+    """Number of outputs of a network for pictures that is trained to predict the state, 0 for none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,15 +42,15 @@ class TrainingRun:
     algorithm: Algorithm
     settings: Settings
     network: Network | None
-    """None for a run of an older version, or of another program."""
+    """Description of the network; None for a run of an older version, or of another program."""
     seed: int = 0
 
 
 def find_folder(checkpoint: Path) -> Path:
-    """Return the folder of the run that a checkpoint belongs to: the next one above it with a ``run.json``.
+    """Return the folder of a checkpoint's run: the nearest one above it with a ``run.json``.
 
     Raises:
-        FileNotFoundError: if there is none, or no checkpoint.
+        FileNotFoundError: if there is none, or for a missing checkpoint.
     """
     if not checkpoint.exists():
         raise FileNotFoundError(f"there is no file {checkpoint}")
@@ -61,21 +61,23 @@ def find_folder(checkpoint: Path) -> Path:
 
 
 def origin(checkpoint: Path) -> tuple[Approach, int]:
-    """Return how the agent in a checkpoint came about, and with which seed.
+    """Return the training method and the seed of the agent in a checkpoint.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_folder` and :func:`read_run`.
     """
     path = find_folder(checkpoint) / NAME
     run = read_json(path, KIND)
-    if run.get("algorithm") == IMITATION:  # its agent is a file of arrays, which says all else itself
+    if run.get("algorithm") == IMITATION:  # its agent is a file of arrays, which contains everything else itself
         return IMITATION, whole(f"the seed in {path}", run.get("seed"), 0)
     found = read_run(path)
     return found.algorithm, found.seed
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:
-    """Write ``run.json`` into a folder, whole or not at all, with what registers its id if another package does."""
+    """Write ``run.json`` to a folder, whole or not at all, naming the module that registers its id if another package
+    does.
+    """
     write_text(folder / NAME, json.dumps({**run, **modules_of(run.get("env_id", ""))}, indent=2))
 
 
@@ -90,7 +92,7 @@ def read_run(path: Path) -> TrainingRun:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is anything else, is cut short, or names an environment or an argument that is not known.
+        ValueError: if it is anything else, is truncated, or names an unknown environment or argument.
     """
     run = read_json(path, KIND)
     check_registered(path, run)
@@ -113,10 +115,10 @@ def read_run(path: Path) -> TrainingRun:
 
 
 def _settings(algorithm: Algorithm, found: dict[str, Any]) -> Settings:
-    """Return settings from plain data. What this version does not know is left out, what is not there is the default.
+    """Return settings from plain data. Unknown entries are ignored, missing ones take their defaults.
 
     Raises:
-        ValueError: for numbers that no network can be made of.
+        ValueError: for numbers from which no network can be built.
     """
     kind = type(FALLBACK[algorithm])
     names = {field.name for field in dataclasses.fields(kind)}

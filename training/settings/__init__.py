@@ -1,1 +1,1 @@
-"""What is asked for: arguments of commands, settings of algorithms, and the numbers tuned for each id."""
+"""Settings of training: arguments of commands, settings of algorithms, and the numbers tuned for each id."""

@@ -7,36 +7,36 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Algorithm = Literal["ppo", "sac", "sac-her"]
-"""Of ``pbd-gym train``."""
+"""Algorithms of ``pbd-gym train``."""
 ALGORITHMS: tuple[Algorithm, ...] = ("ppo", "sac", "sac-her")
 Approach = Literal["ppo", "sac", "sac-her", "imitation"]
-"""How the agent of a run came about: an algorithm, or ``pbd-gym imitate``."""
+"""Training method of a run's agent: an algorithm, or ``pbd-gym imitate``."""
 IMITATION: Literal["imitation"] = "imitation"
 Library = Literal["torch", "sb3"]
-"""Of PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
+"""Library for PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
 Activation = Literal["tanh", "relu"]
-"""What is between the layers of a network."""
+"""Activation between the layers of a network."""
 RANDOM_STEPS = 30
-"""Of random actions, in which observations are measured before training."""
+"""Number of random-action steps in which observations are measured before training."""
 
 
 METHODS = ("ppo", "ppo-sb3", "sac", "sac-her")
-"""What :func:`method` returns for algorithms, in the order in which curves are drawn."""
+"""Results of :func:`method` for the algorithms, in the order in which curves are drawn."""
 
 
 def method(algorithm: Approach, library: Library) -> str:
-    """Return what runs are called by: the algorithm, and the library too where it is not the usual one."""
+    """Return the name of a run's method: the algorithm, with the library if it is not the usual one."""
     return f"{algorithm}-{library}" if algorithm == "ppo" and library == "sb3" else algorithm
 
 
 def run_name(env_id: str, algorithm: Approach, library: Library, seed: int) -> str:
-    """Return what the folder of a run is called."""
+    """Return the name of a run's folder."""
     return f"{env_id}-{method(algorithm, library)}-{seed}"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that all algorithms have, with Stable-Baselines3's names where it has one."""
+    """Settings that all algorithms have, with Stable-Baselines3's names if it has one."""
 
     total_timesteps: int
     """Environment steps of the whole run."""
@@ -45,22 +45,23 @@ class Settings:
     batch_size: int = 512
     """Samples per gradient step."""
     learning_rate: float = 1e-3
-    """Of Adam at the start; it falls linearly to zero."""
+    """Learning rate of Adam at the start; it falls linearly to zero."""
     gamma: float = 0.98
     """Discount per step."""
     net_arch: tuple[int, ...] = (64, 64)
     """Hidden layers of the policy and of the value networks."""
     log_std_init: float = -0.5
-    """Logarithm of the exploration noise at the start."""
+    """Logarithm of the initial exploration noise."""
     initial_action: tuple[float, ...] = ()
-    """Mean action at the start, zeros by default. Closed hands do not drop at once what they hold."""
+    """Mean action at the start, zeros by default. Closed hands do not immediately drop what they hold."""
     standardise: bool = False
     """Whether observations are standardised by mean and spread. Stable-Baselines3's models measure both by random
-    actions before training; for PPO in torch see ``measured``."""
+    actions before training; for PPO in torch see ``measured``.
+    """
     frame_stack: int = 1
-    """Observations in a row that the agent is shown at once; a single picture shows no velocities."""
+    """Number of successive observations shown to the agent at once; a single picture shows no velocities."""
     predict_state: bool = False
-    """Whether a network for pictures is trained to predict the state as well; see training/agents/auxiliary_loss.py."""
+    """Whether a network for pictures is also trained to predict the state; see training/agents/auxiliary_loss.py."""
     env: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment, such as its cameras; those of the command line override them."""
     training_env: Mapping[str, Any] = field(default_factory=dict)
@@ -76,36 +77,43 @@ class PPOSettings(Settings):
     n_epochs: int = 8
     """Passes over the samples of an update."""
     gae_lambda: float = 0.95
-    """Of generalised advantage estimation."""
+    """Lambda of generalised advantage estimation."""
     clip_range: float = 0.2
     """Largest change of the probability ratio."""
     ent_coef: float = 0.0
     """Weight of the entropy bonus."""
     log_std_end: float | None = None
-    """Logarithm of the largest exploration noise at the end: a bound that falls linearly. What has to be still in the
-    end is not learned while the noise shakes it. In torch only."""
+    """Logarithm of the largest exploration noise at the end: a bound that falls linearly. Holding still at the end is
+    not learned while noise shakes the hands. In torch only.
+    """
     switches: tuple[int, ...] = ()
-    """Numbers of an action that are drawn as -1 or 1, such as grips: the mean is the log-odds of 1. Noise about a mean
-    would hardly ever open a hand that has learned to be closed. In torch only."""
+    """Components of an action that are drawn as -1 or 1, such as grips: the mean is the log-odds of 1. Noise about a
+    mean would hardly ever open a hand that has learned to be closed. In torch only.
+    """
     switch_hold: int = 1
-    """Steps for which the noise of switches stays as it is. A hand that opens by chance for a single step takes hold
-    again in the next, and never learns what comes of it. In torch only."""
+    """Number of steps for which the noise of switches is kept. A hand that opens by chance for a single step grasps
+    again in the next, and never learns the consequences. In torch only.
+    """
     switch_limit: float | None = None
-    """Log-odds of switches beyond which a penalty pulls them back. While noise still shakes what hands hold, opening
-    them never pays, and hands that have become sure of that never try it again. In torch only."""
+    """Log-odds of switches beyond which a penalty pulls them back. While noise still shakes held objects, opening the
+    hands never pays, and hands that have become certain of that never try it again. In torch only.
+    """
     images: bool = False
-    """Whether images of the samples under the symmetries of the task are learned from, one after the other, rather than
-    the samples alone; see :mod:`pbd_gym.training.symmetry.images`. It helps with one mirror image and harms with
-    fifteen. In torch only."""
+    """Whether to learn from the images of samples under the symmetries of the task in turn, rather than from the
+    samples alone; see :mod:`pbd_gym.training.symmetry.images`. It helps with one mirror image and harms with fifteen.
+    In torch only.
+    """
     average: float = 0.0
-    """If not zero, what is evaluated and kept has a moving mean of the weights, of which those after an update are this
-    share (Polyak and Juditsky 1992, doi:10.1137/0330046). When hands open changes from one update to the next. In torch
-    only."""
+    """Share of the newest weights in the moving mean that is evaluated and kept (Polyak and Juditsky 1992,
+    doi:10.1137/0330046); 0 for no averaging. The moment at which hands open varies from one update to the next. In
+    torch only.
+    """
     measured: Literal["always", "before"] = "always"
-    """When mean and spread of observations are measured: with every rollout, or by random actions before training. With
-    a spread that grows while a pendulum whirls about, it is seen less and less well where it stands. In torch only."""
+    """Time at which mean and spread of observations are measured: with every rollout, or by random actions before
+    training. A spread that grows while a pendulum whirls about resolves its upright state less and less. In torch only.
+    """
     beta2: float = 0.999
-    """Of Adam: what its mean of squared gradients keeps from one step to the next."""
+    """Decay rate of Adam's mean of squared gradients per step."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ class SACSettings(Settings):
     batch_size: int = 256
     net_arch: tuple[int, ...] = (128, 128)
     buffer_size: int = 300_000
-    """Steps that the replay buffer holds."""
+    """Capacity of the replay buffer in steps."""
     learning_starts: int = 2_000
     """Steps of random actions before the first update."""
     train_freq: int = 1
@@ -132,4 +140,4 @@ class SACSettings(Settings):
     layer_norm: bool = True
     """Whether layers of the networks are normalised; see :class:`pbd_gym.training.agents.networks.NormalisedReLU`."""
     expert_steps: int = 0
-    """Steps of the scripted expert in each environment that the replay buffer starts with."""
+    """Number of steps of the scripted expert in each environment with which the replay buffer starts."""

@@ -1,4 +1,4 @@
-"""What commands have in common: arguments of environments as words, and the seeds of evaluation."""
+"""Common parts of commands: environment arguments as words, and the seeds of evaluation."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 UNSEEN_SEED = 1_000_000
-"""Seed of the first evaluation episode, and of the bank that has their start states; training uses small ones."""
+"""Seed of the first evaluation episode, and of the bank with their start states; training uses small ones."""
 BENCHMARK_SEED = 9_000_000
-"""Seed of the first episode of the benchmark, and of the bank that has its start states."""
+"""Seed of the first episode of the benchmark, and of the bank with its start states."""
 KEPT = 1_000
-"""Seeds from each of the two on that no training and no demonstration may begin with."""
+"""Number of seeds from each of the two on that no training and no demonstration may use."""
 OWN = ("num_envs", "autoreset_mode", "output", "split")
-"""Arguments of the environment that commands which train, plan and collect choose themselves."""
+"""Environment arguments that the commands for training, planning and collecting choose themselves."""
 
 
 def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments of an environment in which whole episodes are run, as :func:`parsed` has them.
+    """Return the arguments of an environment for whole episodes, from the result of :func:`parsed`.
 
     Raises:
-        ValueError: for one of :data:`OWN`, for no time limit: episodes would not end, or for start states that are kept
-            for evaluation. A split, above all, would put training and its evaluation on the same start states.
+        ValueError: for one of :data:`OWN`; for no time limit, since episodes would not end; or for start states
+        reserved for evaluation. A split, above all, would put training and its evaluation on the same start states.
     """
     for name in OWN:
         if name in words:
@@ -36,19 +36,19 @@ def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def overlap(first: int, count: int, kept: int) -> bool:
-    """Say whether some of ``count`` seeds from ``first`` on are among the :data:`KEPT` ones from ``kept`` on."""
+    """Return whether any of ``count`` seeds from ``first`` on are among the :data:`KEPT` ones from ``kept`` on."""
     return first < kept + KEPT and kept < first + count
 
 
 def check_seeds(first: int, count: int) -> None:
-    """Refuse seeds with which an agent would be shown episodes that are kept to evaluate it.
+    """Refuse seeds that would show an agent the episodes reserved for its evaluation.
 
     Args:
         first: seed of the first episode.
-        count: how many follow one another.
+        count: number of consecutive seeds.
 
     Raises:
-        ValueError: if one of them is kept.
+        ValueError: if one of them is reserved.
     """
     for kept in (UNSEEN_SEED, BENCHMARK_SEED):
         if overlap(first, count, kept):
@@ -59,7 +59,7 @@ def check_seeds(first: int, count: int) -> None:
 
 
 def parsed(words: Mapping[str, str]) -> dict[str, Any]:
-    """Return arguments as the numbers, tuples and dicts that they are written as, and as words where they are none."""
+    """Convert arguments to numbers, tuples and dicts where they are written as such, and leave other words."""
     return {name: _value(text) for name, text in words.items()}
 
 

@@ -1,4 +1,4 @@
-"""The arguments of commands: nothing here imports torch, Stable-Baselines3 or Warp, so that ``--help`` is quick."""
+"""The arguments of commands: nothing here imports torch, Stable-Baselines3 or Warp, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pbd_gym.training.settings.arguments import UNSEEN_SEED, episode_arguments
 
 
 def option(name: str) -> str:
-    """Return what a field is called on the command line."""
+    """Return a field's name on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -38,8 +38,9 @@ class TrainArgs:
     algorithm: Algorithm = "ppo"
     """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
     library: Library | None = None
-    """what trains: torch alone, which is for PPO on vectors and taken there by default, or sb3: Stable-Baselines3,
-    which is taken for all else"""
+    """training library: torch alone, for PPO on vectors and its default, or sb3: Stable-Baselines3, the default for
+    everything else
+    """
     out: Path | None = None
     """folder of the run; runs/ID-ALGORITHM-SEED by default, and runs/ID-ppo-sb3-SEED for PPO of Stable-Baselines3"""
     seed: int = 0
@@ -55,15 +56,17 @@ class TrainArgs:
     batch_size: int | None = None
     """samples per gradient step"""
     learning_rate: float | None = None
-    """of Adam at the start"""
+    """learning rate of Adam at the start"""
     gamma: float | None = None
     """discount per step"""
     log_std_init: float | None = None
     """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
-    """observations in a row that the agent is shown at once"""
+    """number of successive observations shown to the agent at once"""
     target_success: float | None = None
-    """success rate at which training ends: the first evaluation that reaches it, so that others will find a bit less"""
+    """success rate at which training ends, at the first evaluation that reaches it; other evaluations tend to find
+    slightly less
+    """
     predict_state: bool | None = None
     """train the network for pictures to predict the state, rather than by PPO"""
     evaluations: int = 20
@@ -77,17 +80,17 @@ class TrainArgs:
     gif: bool = True
     """write a GIF of the trained agent"""
     resume: bool = False
-    """go on with the run in the folder, which was interrupted"""
+    """continue the interrupted run in the folder"""
     torch_threads: int = 1
     """threads of the learner, besides those of the physics"""
     device: str = "cpu"
-    """of the physics and of the learner in torch: cpu or cuda:0; with torchrun cuda means one GPU per process"""
+    """device of the physics and of the learner in torch: cpu or cuda:0; with torchrun cuda means one GPU per process"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
         library = self.library or "torch"
         return self.out or Path("runs") / run_name(self.env_id, self.algorithm, library, self.seed)
 
@@ -95,7 +98,7 @@ class TrainArgs:
         """Return the tuned numbers of the id, overridden by those of the command line.
 
         Raises:
-            ValueError: for a number of another algorithm.
+            ValueError: for a number that belongs to another algorithm.
         """
         from pbd_gym.envs.core.data.modes import PIXEL_MODES  # imports Warp
 
@@ -111,7 +114,7 @@ class TrainArgs:
         return dataclasses.replace(found, **given)
 
     def everything(self) -> tuple[Settings, dict[str, Any], dict[str, Any]]:
-        """Return the settings, the arguments of the environment, and those of the environment that is trained on.
+        """Return the settings, the arguments of the environment, and those of the training environment.
 
         Raises:
             ValueError: as :meth:`settings` and :meth:`arguments`.
@@ -143,7 +146,7 @@ class SweepArgs:
     algorithms: tuple[Approach, ...] = ("ppo",)
     """algorithms of pbd-gym train, and imitation: pbd-gym imitate"""
     libraries: tuple[Library, ...] = ("torch",)
-    """of PPO: torch, sb3 or both"""
+    """libraries for PPO: torch, sb3 or both"""
     seeds: tuple[int, ...] = (0, 1, 2)
     """seeds, one run each"""
     cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
@@ -175,7 +178,7 @@ class EvaluateArgs:
     gif: Path | None = None
     """Write a film of some episodes here."""
     trust: bool = False
-    """Also read a file that can run any code it holds: one that is not from this version of pbd-gym train."""
+    """Also read files that can run code: files not from this version of pbd-gym train."""
 
 
 @dataclass
@@ -189,7 +192,7 @@ class PlanArgs:
     first_seed: int = UNSEEN_SEED
     """seed of the first episode"""
     seed: int = 0
-    """of the planner"""
+    """seed of the planner"""
     candidates: int | None = None
     """sequences of actions tried at once in each episode"""
     iterations: int | None = None
@@ -226,21 +229,22 @@ class CollectArgs:
     num_envs: int = 50
     """episodes that run side by side"""
     seed: int = 0
-    """seed of the first episode; the others have the following"""
+    """seed of the first episode; the others have consecutive ones"""
     split: Literal["train", "eval", "all"] = "train"
     """start states to draw from"""
     noise: float = 0.0
     """standard deviation of noise on the actions; the actions without it are kept in infos as intended_action"""
     only_success: bool = False
-    """leave out episodes that did not end in success; further seeds take their place"""
+    """skip episodes that did not end in success; further seeds take their place"""
     format: Literal["minari", "lerobot"] = "minari"
-    """whose format the dataset has: Farama's Minari, or version 3.0 of Hugging Face's LeRobot"""
+    """format of the dataset: Farama's Minari, or version 3.0 of Hugging Face's LeRobot"""
     pixels: dict[str, str] = field(default_factory=dict)
-    """also take pictures, and how, for example --pixels size 96 shadows True"""
+    """also store pictures with these settings, for example --pixels size 96 shadows True"""
     out: Path | None = None
-    """folder of the dataset; by default runs/datasets/ID-POLICY-v0 (Minari wants a version at the end) or
-    runs/lerobot/ID-POLICY"""
+    """folder of the dataset; by default runs/datasets/ID-POLICY-v0 (Minari requires a version at the end) or
+    runs/lerobot/ID-POLICY
+    """
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
     trust: bool = False
-    """also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"""
+    """also read checkpoints that can run code: files not from this version of pbd-gym train"""

@@ -19,31 +19,31 @@ _HANDS = {
     "squeezing": (0.5, 0.0, 0.0, -0.5, 0.0, 0.0),
     "squeezing a little": (0.2, 0.0, 0.0, -0.2, 0.0, 0.0),
 }
-"""Mean actions that a task of two pickers or two plates may start with. Grips that are 3 are meant for switches, which
-are then closed 19 times out of 20. Hands that go apart as they rise keep a towel taut between them; they get no farther
-apart than it is wide."""
+"""Mean initial actions for tasks of two hands or two plates. Grips of 3 are meant for switches, which are then closed
+19 times out of 20. Hands that move apart as they rise keep a towel taut between them; they get no farther apart than
+its width.
+"""
 
 
 _TRYING: dict[str, Any] = {"switch_hold": 5, "switch_limit": 4.0, "average": 0.03}
-"""Of hands that have to find out what opening them is good for."""
+"""Settings for hands that must discover what opening is good for."""
 _FINISH: dict[str, Any] = {"reward_mode": "finish", "switches": (3, 7), "log_std_init": -1.0}
-"""Of tasks in which two pickers have to let go in the end."""
+"""Settings for tasks in which two hands have to release at the end."""
 
 
 def _on(
     towel: tuple[int, int] = (0, 0), starts: int = 0, reward_mode: str = "normalized", success_at: float = 0.0
 ) -> dict[str, Any]:
-    """Return what a task of the suite is changed in to train on it.
+    """Return the changes of a suite task for training on it.
 
     Args:
         towel: if not zero, particles along each side of the towel, and its substeps, 0 for as many as it needs; with
-            fewer particles than the evaluated one has, training is many times as fast.
-        starts: if not zero, states in the bank, of a seed of its own; with the 64 that a task has by default, agents
-            that meet a heap learn its 51 heaps by heart.
-        reward_mode: what is learned from. Where an episode can end much farther from the goal than it began, the
-            normalised reward is ruled by the few that do.
-        success_at: if not zero, normalised performance that is worth letting go for. Who lets go as soon as a coarse
-            towel is at the goal does so a little short of it on a fine one.
+        fewer particles than in evaluation, training is many times as fast. starts: if not zero, states in the bank,
+        which has its own seed; with the default of 64, agents that meet a heap memorise its 51 training heaps.
+        reward_mode: reward to train on. If episodes can end much farther from the goal than they began, the normalised
+        reward is dominated by the few that do. success_at: if not zero, normalised performance at which releasing
+        counts as success. Agents that release as soon as a coarse towel is at the goal do so slightly short of it on a
+        fine one.
     """
     rows, substeps = towel
     coarse: dict[str, Any] = {"rows": rows, "columns": rows} if rows else {}
@@ -52,7 +52,7 @@ def _on(
 
 
 def _bank(starts: int) -> dict[str, int]:
-    """Return which start states are trained from; 0 for those of the task."""
+    """Return the start states to train from; 0 for those of the task."""
     return {"starts": starts, "starts_seed": 1} if starts else {}
 
 
@@ -67,17 +67,15 @@ def _suite(
     success_at: float = 0.0,
     **others: Any,
 ) -> PPOSettings:
-    """Return settings for a task of the suite.
+    """Return settings for a suite task.
 
     Args:
-        steps: of the whole run.
+        steps: steps of the whole run.
         n_steps: steps per environment between updates.
         batch_size: samples per gradient step.
-        hands: what they do at the start.
+        hands: initial action of the hands.
         towel: see :func:`_on`.
-        starts: likewise.
-        reward_mode: likewise.
-        success_at: likewise.
+        starts: see :func:`_on`. reward_mode: see :func:`_on`. success_at: see :func:`_on`.
         **others: further settings.
     """
     return PPOSettings(
@@ -101,28 +99,30 @@ def _letting_go(
     hands: str = "mostly closed",
     **others: Any,
 ) -> PPOSettings:
-    """Return settings for a towel that has to be let go in the end.
+    """Return settings for a towel that must be released at the end.
 
     Args:
-        steps: of the whole run.
+        steps: steps of the whole run.
         n_steps: steps per environment between updates.
         starts: see :func:`_on`.
-        rows: particles along each side of the towel. With 16 it falls as with 32, and not with fewer.
+        rows: particles along each side of the towel. With 16 it falls as with 32, but not with fewer.
         batch_size: samples per gradient step.
-        hands: what they do at the start.
+        hands: initial action of the hands.
         **others: further settings.
     """
     return _suite(steps, n_steps, batch_size, hands, (rows, 0), starts, **_FINISH, **_TRYING, **others)
 
 
 def _water(steps: int, n_steps: int, action: tuple[float, ...], batch_size: int = 1600) -> PPOSettings:
-    """Return settings for a water task, with as much water as it has: cups have the size that their water needs.
+    """Return settings for a water task, with the task's full amount of water:
+
+    cups have the size that their water needs.
 
     Args:
-        steps: of the whole run.
+        steps: steps of the whole run.
         n_steps: steps per environment between updates.
-        action: mean at the start: cups that rise and tilt pour something, and then there is something to learn.
-        batch_size: samples per gradient step; with few of them what has been learned of pouring comes and goes.
+        action: initial mean action: cups that rise and tilt pour something, which gives something to learn from.
+        batch_size: samples per gradient step; with few of them the skill of pouring comes and goes.
     """
     return PPOSettings(
         steps,
@@ -143,7 +143,7 @@ _STEADY: dict[str, Any] = {
     "log_std_end": -3.5,
     "training_env": _on(starts=200, reward_mode="finish"),
 }
-"""Of water that is easily spilled: little noise, and less of it in the end."""
+"""Settings for water that is easily spilled: little noise, and less of it at the end."""
 
 
 def _sac(
@@ -155,15 +155,13 @@ def _sac(
     gamma: float = 0.95,
     **others: Any,
 ) -> SACSettings:
-    """Return settings of soft actor-critic for a task of the suite.
+    """Return settings of soft actor-critic for a suite task.
 
     Args:
-        hands: what they do at the start.
-        steps: of the whole run.
-        expert: steps of the expert in each environment that the replay buffer has from the start. Without them agents
+        hands: initial action of the hands. steps: steps of the whole run. expert: initial steps of the expert per
+        environment in the replay buffer. Without them agents
             that start with a towel in their hands soon open them for good.
-        towel: see :func:`_on`. Agents that learned on coarse ones rely on how those fall.
-        starts: likewise.
+        towel: see :func:`_on`. Agents trained on coarse ones rely on how those fall. starts: see :func:`_on`.
         gamma: discount per step.
         **others: further settings.
     """
@@ -179,14 +177,16 @@ def _sac(
 
 
 _PLAIN: dict[str, Any] = {"layer_norm": False, "ent_coef": "auto"}
-"""Of runs from before there was anything else. On PBDCloth-v0 with hindsight, anything else was a loss (one seed)."""
+"""Settings from before other options existed. On PBDCloth-v0 with hindsight, all other options made it worse (one
+seed).
+"""
 _REACHING = SACSettings(50_000, gamma=0.95, standardise=True, **_PLAIN)
 
 
 def _her(hands: str, expert: int, starts: int = 0) -> SACSettings:
-    """Return settings with hindsight for a task of the suite; the arguments are those of :func:`_sac`.
+    """Return settings with hindsight for a suite task; the arguments are those of :func:`_sac`.
 
-    Rewards are -1 but at the goal, which an expert needs some 50 steps to: hence the longer horizon.
+    Rewards are -1 except at the goal, which takes an expert about 50 steps, hence the longer horizon.
     """
     return replace(_sac(hands, 50_000, expert, gamma=0.98), training_env=_bank(starts))
 
@@ -197,7 +197,7 @@ def _camera(height: float, distance: float, yaw: float, pitch: float, x: float =
 
 
 def _seen(*cameras: dict[str, Any]) -> PPOSettings:
-    """Return settings for pictures of 48 x 48 that some cameras take."""
+    """Return settings for pictures of 48 x 48 from the given cameras."""
     return PPOSettings(
         800_000,
         n_epochs=4,
@@ -212,39 +212,40 @@ def _seen(*cameras: dict[str, Any]) -> PPOSettings:
 _ABOVE, _BEFORE = _camera(0.0, 1.0, 0.0, 1.35), _camera(0.12, 1.0, 0.0, 0.3)
 
 _SURE: dict[str, Any] = {"steps": 0}
-"""Of clones that are as good as PPO could make them, or that it cannot go on from."""
+"""Settings for clones that are already as good as PPO could make them, or that it cannot improve."""
 _BRIEF: dict[str, Any] = {"steps": 200_000, "starts": 400}
-"""Of clones that are nearly right."""
+"""Settings for clones that are nearly right."""
 _WIDE: dict[str, Any] = {"hidden": (512, 512), "noise": (0.0, 0.05, 0.1, 0.2), "jitter": 0.1, "steady": True}
-"""Of tasks with many goals, or much to do."""
+"""Settings for tasks with many goals, or much to do."""
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """Numbers of one id; where a learner has none, it takes those of its fallback."""
+    """Numbers of one id; learners without an entry use their fallback."""
 
     ppo: PPOSettings | None = None
     sac: SACSettings | None = None
     her: SACSettings | None = None
-    """Of SAC with hindsight."""
+    """Settings of SAC with hindsight."""
     pixels: PPOSettings | None = None
-    """Of PPO that sees pictures, and the cameras that take them."""
+    """Settings of PPO that sees pictures, and the cameras that take them."""
     imitation: dict[str, Any] | None = None
     """Fields of :class:`pbd_gym.training.settings.imitation.ImitateArgs`, those of its refinement in a dict."""
 
 
 def _many_goals(steps: int) -> PPOSettings:
-    """Return settings for heaps, folds and many goals: PPO solves none of them, docs/results.md says how far it comes.
+    """Return settings for heaps, folds and many goals: PPO solves none of them; docs/results.md says how far it gets.
 
     Args:
-        steps: of the whole run.
+        steps: steps of the whole run.
     """
     return _letting_go(steps, n_steps=50, starts=500, log_std_end=-3.0)
 
 
 _WHIRLING: dict[str, Any] = {"upright_starts": 0.8, "start_angle": 0.1, "max_episode_steps": 100}
-"""Four in five episodes of a pendulum start upright, so that there is something to swing up for: agents that cannot
-hold it up learn to whirl it about. Either takes less than 100 steps."""
+"""Starts for a pendulum: four in five episodes start upright, so that swinging up pays: agents that cannot hold it up
+learn to whirl it about. Either takes less than 100 steps.
+"""
 
 TUNED: dict[str, Tuned] = {
     "PBDCloth-v0": Tuned(
@@ -301,8 +302,7 @@ TUNED: dict[str, Tuned] = {
         imitation={"steady": True, "release": 8, "refinement": _BRIEF},
     ),
     "PBDClothFoldDiagonal-v0": Tuned(
-        # Held, a towel stays a little short of this goal for long, and hands would not learn what letting go is good
-        # for.
+        # Held, a towel stays slightly short of this goal for long, and hands would not learn the benefit of releasing.
         ppo=_letting_go(1_200_000, n_steps=50, success_at=0.8, log_std_end=-3.0),
         sac=_sac("closed", 40_000, 200),
         her=_her("closed", 200),
@@ -315,7 +315,7 @@ TUNED: dict[str, Tuned] = {
         imitation={"refinement": _BRIEF},
     ),
     "PBDClothFlatten-v0": Tuned(
-        # It goes on to learn what holds for coarse towels alone, of 16 x 16 particles more than of 24 x 24: success
+        # It continues to learn what applies only to coarse towels, of 16 x 16 particles more than of 24 x 24: success
         # with 32 x 32 is best after a third of the steps (--target-success 0.9).
         ppo=_letting_go(
             720_000, n_steps=50, starts=500, rows=24, success_at=0.95, log_std_end=-3.0, learning_rate=8e-4
@@ -332,7 +332,7 @@ TUNED: dict[str, Tuned] = {
         ppo=_suite(400_000, 40, 320, "closed", towel=(8, 16), log_std_init=-1.0, gamma=0.9),
         sac=_sac("closed", 40_000, 200, gamma=0.9),
         her=_her("closed", 200),
-        # A whole move ends where it was aimed at on the towel that it was learned on.
+        # A whole move ends at its aim on the towel on which it was learned.
         imitation={
             "env_kwargs": {"resolution": "32"},
             "demonstrations": 500,
@@ -487,7 +487,7 @@ TUNED: dict[str, Tuned] = {
         pixels=_seen(_camera(0.17, 0.85, 0.0, 0.15, x=0.1), _camera(0.17, 0.85, 0.9, 0.3, x=0.1)),
         imitation={"demonstrations": 200},
     ),
-    # As it begins, it pours well in every other episode of the next two. With more noise that is lost at first.
+    # Initially it pours well in every other episode of the next two. With more noise that is lost at first.
     "PBDPourWaterAmount-v0": Tuned(
         ppo=replace(_water(600_000, 50, (0.0, 0.4, -0.4), 1200), **_STEADY),
         imitation={"abreast": 200, "demonstrations": 1000, "corrections": 8, "refinement": _SURE},
@@ -514,9 +514,9 @@ FALLBACK: dict[Algorithm, Settings] = {
     "sac": SACSettings(200_000),
     "sac-her": SACSettings(200_000),
 }
-"""For an id without an entry of its own."""
+"""Settings for an id without its own entry."""
 PIXELS_FALLBACK = PPOSettings(1_000_000, n_epochs=4, learning_rate=5e-4, frame_stack=3)
-"""For one whose pictures have no entry."""
+"""Settings for pictures of an id without its own entry."""
 
 _CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
 _FOLD = CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6)

@@ -1,1 +1,1 @@
-"""Symmetries of tasks: where vectors stand in a row of what agents see, and what a reflection makes of it."""
+"""Symmetries of tasks: the places of vectors in a row of observations, and the effect of reflections on it."""

@@ -1,9 +1,9 @@
-"""One image for all situations that are alike: an agent that acts in it has 16 times less to learn of a towel.
+"""Canonical images of equivalent situations: an agent that acts in them has 16 times less to learn about a towel.
 
-It sees the canonical image of a situation, and what it does there is turned back. So in the mirror image of a
-situation it does the mirror image of what it does there, exactly, also where a goal was only seen mirrored while it
-learned. Kaba et al. 2023, "Equivariance with learned canonicalization functions", arXiv:2211.06489; here what is
-canonical is not learned but laid down.
+It sees the canonical image of a situation, and its action there is transformed back. So in the mirror image of a
+situation it does exactly the mirror image of its action, even if a goal was only seen mirrored during training. Kaba et
+al. 2023, "Equivariance with learned canonicalization functions", arXiv:2211.06489; here the canonical image is not
+learned but defined.
 """
 
 from __future__ import annotations
@@ -17,46 +17,48 @@ from pbd_gym.training.symmetry.columns import shown_columns
 from pbd_gym.training.symmetry.row_maps import stacked, stacked_maps
 
 HALVED = 0.5
-"""How much less the distance of each keypoint from its goal counts than that of the one before."""
+"""Ratio of the weight of each keypoint's distance from its goal to that of the previous keypoint."""
 REACH = 0.03
-"""Distance at which what a hand is near to is far away [m]."""
+"""Distance at which a hand's neighbourhood counts as far away [m]."""
 NEARER = 0.05
-"""How much less the distance of hand 0 from keypoint 0 counts than that of the keypoint from its goal."""
+"""Ratio of the weight of hand 0's distance from keypoint 0 to that of the keypoint from its goal."""
 
 
 @dataclass(frozen=True)
 class Canonical:
-    """Which image of an observation is the canonical one, and what an action there is in the world.
+    """Choice of an observation's canonical image, and the transformation of its actions back to the world.
 
     It is the image whose sum of ``weights[k]`` times the square of vector ``terms[k, 0]``, less vector ``terms[k, 1]``,
-    is highest. Behind the image an agent may see how far hands are from what they may be near to: each coordinate from
-    -1 to 1, which are :data:`REACH` away. A hand takes hold of what is within millimetres, on a towel of half a metre.
+    is highest. After the image an agent may see the vectors from hands to nearby points: each coordinate from -1 to 1,
+    which correspond to :data:`REACH`. Hands grasp within millimetres, on a towel of half a metre.
     """
 
     seen_index: np.ndarray
-    """Which number of an observation each one of an image is, shape (images, size), int."""
+    """Source index in an observation of each number of an image, shape (images, size), int."""
     seen_sign: np.ndarray
-    """1 or -1, likewise."""
+    """Signs of these, 1 or -1, shape (images, size), int."""
     done_index: np.ndarray
-    """Which number of an action each one of its image is, shape (images, actions), int."""
+    """Source index in an action of each number of its image, shape (images, actions), int."""
     done_sign: np.ndarray
-    """1 or -1, likewise."""
+    """Signs of these, 1 or -1, shape (images, actions), int."""
     terms: np.ndarray
-    """Columns of an observation where vectors of three numbers begin, shape (terms, 2), int; the second is -1 for the
-    zero vector."""
+    """First columns of three-component vectors in an observation, shape (terms, 2), int; the second is -1 for the zero
+    vector.
+    """
     weights: np.ndarray
     """Shape (terms,), float32."""
     places: np.ndarray
-    """Places that something may be near to, shape (places, 3), int: columns of a vector, of one that is added, and of
-    the hand that is there, or whose place is subtracted; -1 for the zero vector."""
+    """Places that something may be near, shape (places, 3), int: columns of a vector, of one that is added, and of the
+    hand that is there, or whose position is subtracted; -1 for the zero vector.
+    """
 
     @property
     def size(self) -> int:
-        """Numbers that an agent sees."""
+        """Number of values that an agent sees."""
         return self.seen_index.shape[1] + 3 * len(self.places)
 
     def choose(self, observations: np.ndarray) -> np.ndarray:
-        """Return which image is the canonical one, int, shape (...), for observations of shape (..., size)."""
+        """Return the index of the canonical image, int, shape (...), for observations of shape (..., size)."""
         x = np.asarray(observations, dtype=np.float64)
         score = np.zeros((*x.shape[:-1], len(self.seen_index)))
         for (first, second), weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
@@ -68,7 +70,7 @@ class Canonical:
         return np.asarray(score.argmax(axis=-1))
 
     def observations(self, observations: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Return images of observations of shape (..., size), and what hands are near to, shape (..., self.size)."""
+        """Return images of observations of shape (..., size), with the nearness of hands, shape (..., self.size)."""
         image = np.take_along_axis(observations, self.seen_index[chosen], -1) * self.seen_sign[chosen]
         parts = [image]
         for place, more, hand in self.places.tolist():
@@ -86,22 +88,20 @@ class Canonical:
         return np.asarray(moved * self.done_sign[chosen], dtype=actions.dtype)
 
     def actions_back(self, images: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Return the actions whose images these are, shape (..., actions)."""
+        """Return the actions that have these images, shape (..., actions)."""
         found = np.empty_like(images)
         np.put_along_axis(found, self.done_index[chosen], images * self.done_sign[chosen], -1)
         return found
 
 
 def check_canonical(canonical: Canonical, size: int, actions: int) -> None:
-    """Check what a file says.
+    """Check the canonical images in a file.
 
     Args:
-        canonical: what it says.
-        size: numbers that the agent sees.
-        actions: numbers in an action.
+        canonical: images in the file. size: size of an observation. actions: size of an action.
 
     Raises:
-        ValueError: for arrays that do not fit together, or an image that is none.
+        ValueError: for arrays that do not fit together, or an invalid image.
     """
     images, terms, places = (
         len(np.atleast_1d(part)) for part in (canonical.seen_index, canonical.weights, canonical.places)
@@ -128,13 +128,13 @@ def canonical_images(batch: Any, turned: bool = True) -> Canonical:
     """Return the canonical images of a task: keypoints that come first are farthest from their goals.
 
     Hands are shown near to keypoints and to the goals of these, and keypoints near to their own. With
-    ``obs_mode="memory"`` the keypoints were so when the hands last took hold of something or let go: until they do so
-    again the towel stays turned as it is. Hand 0 is the one that is nearer to the first of them now.
+    ``obs_mode="memory"`` the keypoints are those at the time when the hands last grasped or released something: until
+    they do so again the image does not change. Hand 0 is the one now nearer to the first keypoint.
 
     Args:
         batch: environments of a task with symmetries and with goals.
-        turned: whether there are others than what is; without them, the agent sees the world as it is, and what hands
-            are near to. Then the task needs no symmetries.
+        turned: whether to transform; otherwise the agent sees the world as it is, and the nearness of hands. Then the
+        task needs no symmetries.
 
     Raises:
         ValueError: for a task without them, and as :func:`pbd_gym.training.symmetry.row_maps.row_maps` does.
@@ -143,7 +143,7 @@ def canonical_images(batch: Any, turned: bool = True) -> Canonical:
     of_observations, of_actions = stacked_maps(batch) if turned else map(stacked, sizes)
     columns = shown_columns(batch)
     if not columns.offsets:
-        raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")
+        raise ValueError(f"{batch.spec.id} shows no goals, which determine the canonical image")
     offsets = columns.offsets.values()
     terms = [(columns.remembered + offset, -1, HALVED**k) for k, offset in enumerate(offsets)]
     if len(columns.hands) > 1:

@@ -1,4 +1,4 @@
-"""Where the vectors stand in a row of what agents see."""
+"""Places of the vectors in a row of observations."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from pbd_gym.envs.core.spaces.observations import MemoryObservations, Observatio
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of an observation where vectors of three numbers begin."""
+    """First columns of three-component vectors in an observation."""
 
     points: dict[int, int]
-    """Of the position of each particle that is shown."""
+    """Position of each particle that is shown."""
     offsets: dict[int, int]
-    """Of the way to its goal, for each particle with a goal."""
+    """Vector to its goal, for each particle with a goal."""
     hands: tuple[int, ...]
-    """Of the position of each hand."""
+    """Position of each hand."""
     remembered: int
-    """How much further on the same stand as they were at the last grasp; 0 for agents without a memory."""
+    """Offset to the same columns at the last grasp; 0 for agents without a memory."""
 
 
 def shown_particles(batch: Any) -> Observations:
-    """Return which particles a batch shows, now and, with a memory, as they were.
+    """Return the particles that a batch shows, now and, with a memory, in the past.
 
     Args:
         batch: environments in space that show ``"keypoints"``, ``"particles"`` or ``"memory"``.
 
     Raises:
-        ValueError: for other observations.
+        ValueError: for unsupported observations.
     """
     view = batch.observations
     shown = view.keypoints if isinstance(view, MemoryObservations) else view
@@ -39,7 +39,7 @@ def shown_particles(batch: Any) -> Observations:
 
 
 def shown_columns(batch: Any) -> Columns:
-    """Return where the vectors stand that a batch shows.
+    """Return the columns of the vectors that a batch shows.
 
     Args:
         batch: environments in space that show ``"keypoints"``, ``"particles"`` or ``"memory"``.

@@ -1,6 +1,6 @@
-"""Images of samples under the symmetries of a task, for agents to learn from as well as from the samples.
+"""Images of samples under the symmetries of a task, which agents learn from in addition to the samples.
 
-Agents then need fewer samples, and know of goals that they have only seen the mirror images of. In reinforcement
+Agents then need fewer samples, and can handle goals of which they have seen only mirror images. In reinforcement
 learning: Mittal et al. 2024, "Symmetry considerations for learning task symmetric robot policies".
 """
 
@@ -15,11 +15,11 @@ from pbd_gym.training.symmetry.row_maps import stacked_maps
 
 
 class Images:
-    """Images of samples at random, as tensors: each sample under one of the symmetries, or as it is.
+    """Random images of samples, as tensors: each sample under one of the symmetries, or unchanged.
 
     Args:
         batch: environments of a task with symmetries.
-        device: of the tensors.
+        device: device of the tensors.
 
     Raises:
         ValueError: as :func:`pbd_gym.training.symmetry.row_maps.row_maps` does.

@@ -1,4 +1,4 @@
-"""What symmetries of a task make of observations and actions: rows of numbers that change places and signs."""
+"""Effect of a task's symmetries on observations and actions: permutations and signs of rows of numbers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pbd_gym.training.symmetry.columns import shown_particles
 
 @dataclass(frozen=True)
 class RowMap:
-    """What becomes of a row of numbers: each is one of the old ones, with a sign."""
+    """Signed permutation of a row of numbers."""
 
     index: np.ndarray
-    """Which one, shape (size,), int."""
+    """Source indices, shape (size,), int."""
     sign: np.ndarray
-    """1 or -1, shape (size,), float32."""
+    """Signs, 1 or -1, shape (size,), float32."""
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Return the images of some rows, shape (..., size)."""
@@ -35,7 +35,7 @@ class _Columns:
         self.sign: list[float] = []
 
     def vectors(self, first: int, order: Iterable[int], axes: np.ndarray) -> None:
-        """Add vectors of three numbers, which stand one behind the other from column ``first`` on."""
+        """Add three-component vectors, one after the other from column ``first`` on."""
         source, sign = np.abs(axes).argmax(axis=1), axes.sum(axis=1)
         for place in order:
             self.index += [first + 3 * place + int(axis) for axis in source]
@@ -53,26 +53,26 @@ class _Columns:
 
 
 def _places(particles: np.ndarray, symmetry: Symmetry, rest: np.ndarray) -> np.ndarray:
-    """Return which of some particles each of them stands for, or the one that is nearest to that at rest.
+    """Return the image of some particles under a symmetry, or the particle nearest to it at rest.
 
-    Where a towel has an even number of particles, the middle of a side is shown by one of two.
+    If a towel has an even number of particles, the middle of a side is represented by one of two.
     """
     if not len(particles):
         return np.zeros(0, dtype=np.int64)
     images = rest[symmetry.particles[particles]]
     places = np.linalg.norm(images[:, None] - rest[particles], axis=2).argmin(axis=1)
     if len(set(places.tolist())) < len(particles):
-        raise ValueError("the particles that are shown have no others to stand for in the image")
+        raise ValueError("the shown particles have no counterparts in the image")
     return places
 
 
 def _handedness(axes: np.ndarray) -> float:
-    """Return 1 for a turn and -1 for a mirror image, which turns angles about."""
+    """Return 1 for a rotation and -1 for a mirror image, which reverses angles."""
     return float(round(np.linalg.det(axes)))
 
 
 def _reduced_map(view: ReducedObservations, goals: np.ndarray, symmetry: Symmetry, rest: np.ndarray) -> RowMap:
-    """Return what becomes of an observation of positions alone."""
+    """Return the map of an observation that consists of positions."""
     columns, particles = _Columns(), np.asarray(view.reduced.particles)
     columns.vectors(0, _places(particles, symmetry, rest), symmetry.axes)
     columns.vectors(3 * len(particles), _places(goals, symmetry, rest), symmetry.axes)
@@ -81,14 +81,14 @@ def _reduced_map(view: ReducedObservations, goals: np.ndarray, symmetry: Symmetr
 
 
 def observation_map(batch: Any, symmetry: Symmetry) -> RowMap:
-    """Return what becomes of an observation.
+    """Return the map of an observation.
 
     Args:
         batch: environments that show ``"keypoints"``, ``"particles"``, ``"memory"`` or ``"reduced"``.
-        symmetry: of its task.
+        symmetry: symmetry of its task.
 
     Raises:
-        ValueError: for other observations, or points that do not lie symmetrically.
+        ValueError: for unsupported observations, or points that do not lie symmetrically.
     """
     view, rest = batch.observations, batch.scene.positions
     if isinstance(view, ReducedObservations):
@@ -117,18 +117,17 @@ def observation_map(batch: Any, symmetry: Symmetry) -> RowMap:
 
 
 def action_map(batch: Any, symmetry: Symmetry) -> RowMap:
-    """Return what becomes of an action.
+    """Return the map of an action.
 
     Args:
-        batch: environments with pickers or paddles.
-        symmetry: of its task.
+        batch: environments with hands or paddles. symmetry: symmetry of its task.
 
     Raises:
-        ValueError: for other actions, or a box that changes when it is turned.
+        ValueError: for unsupported actions, or a box that changes when rotated.
     """
     actions, columns, stride = batch.actions, _Columns(), batch.actions.stride
     if batch.action_mode not in ("drag", "picker", "pick_place", "paddle") or actions.hands.axes != 3:
-        raise ValueError(f"only pickers and paddles can be mirrored, not action_mode={batch.action_mode!r}")
+        raise ValueError(f"only hands and paddles can be mirrored, not action_mode={batch.action_mode!r}")
     box = np.array([actions.hands.lower, actions.hands.upper])
     if batch.action_mode == "pick_place" and not np.allclose(np.sort(box @ symmetry.axes.T, axis=0), box):
         raise ValueError(f"places are shares of a box, and that from {box[0]} to {box[1]} changes")
@@ -141,7 +140,7 @@ def action_map(batch: Any, symmetry: Symmetry) -> RowMap:
 
 
 def row_maps(batch: Any) -> list[tuple[RowMap, RowMap]]:
-    """Return what becomes of observations and of actions in each image, for all symmetries of a task.
+    """Return the maps of observations and actions for all symmetries of a task.
 
     Raises:
         ValueError: for a task without symmetries, and as :func:`observation_map` and :func:`action_map` do.
@@ -153,7 +152,7 @@ def row_maps(batch: Any) -> list[tuple[RowMap, RowMap]]:
 
 
 def stacked_maps(batch: Any) -> tuple[RowMap, RowMap]:
-    """Return the maps of observations and of actions, those of all images in one; the first changes nothing.
+    """Return the maps of observations and actions, all images combined in one; the first is the identity.
 
     Index and sign have shape (images, size). Raises as :func:`row_maps`.
     """
@@ -162,6 +161,6 @@ def stacked_maps(batch: Any) -> tuple[RowMap, RowMap]:
 
 
 def stacked(size: int, maps: Sequence[RowMap] = ()) -> RowMap:
-    """Return maps of rows in one, shape (1 + maps, size), behind the map that changes nothing."""
+    """Combine maps of rows into one, shape (1 + maps, size), after the identity."""
     index = np.stack([np.arange(size), *(one.index for one in maps)])
     return RowMap(index, np.stack([np.ones(size, np.float32), *(one.sign for one in maps)]))

@@ -1,4 +1,4 @@
-"""Pictures of a batch: what an environment shows, for a renderer that is imported when it is first needed."""
+"""Pictures of a batch: its frames, for a renderer that is imported when first needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pictures:
     Args:
         env: the batch, as Gymnasium sees it.
         world: its environments.
-        options: how.
+        options: render options.
     """
 
     def __init__(self, env: VectorEnv, world: World, options: RenderOptions) -> None:
@@ -34,7 +34,7 @@ class Pictures:
         self._seen = True
 
     def frame(self, env: int, caption: str = "") -> Any:
-        """Return what environment ``env`` shows now, a :class:`pbd_gym.rendering.Frame`."""
+        """Return environment ``env`` as a :class:`pbd_gym.rendering.Frame`."""
         from pbd_gym.rendering import Goal, Picker
         from pbd_gym.rendering.pictures.scenes import scene_coloring, scene_frame
 
@@ -68,7 +68,7 @@ class Pictures:
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Draw according to the batch's render mode; see :meth:`TaskVectorEnv.render`.
 
-        Without a display the mode ``"human"`` says so once, and shows nothing from then on.
+        Without a display the mode ``"human"`` warns once, and shows nothing from then on.
 
         Raises:
             RuntimeError: without a render mode.
@@ -119,35 +119,35 @@ class Pictures:
         return found
 
     def _camera(self, size: tuple[int, int], aside: ArrayLike = 0.0) -> Any:
-        """Return the camera that was given, or one that shows the view box, moved aside by so much [m]."""
+        """Return the given camera, or one that shows the view box, shifted sideways [m]."""
         from pbd_gym.rendering import Camera
 
         lower, upper = self.view_box()
         return self.options.camera or Camera.overview(lower + aside, upper + aside, size)
 
     def strayed(self, positions: np.ndarray) -> np.ndarray:
-        """Return how far a camera that was not given goes sideways after what has left the view box [m], shape (3,).
+        """Return the sideways shift of the default camera that follows bodies out of the view box [m], shape (3,).
 
-        Where the place does not matter, agents carry a towel off before they spread it.
+        If the place does not matter, agents carry a towel off before they spread it.
 
         Args:
-            positions: of the particles of one environment [m], shape (n, 3).
+            positions: positions of the particles of one environment [m], shape (n, 3).
         """
         if self.options.camera is not None or self.world.scene.fluid is not None or not np.isfinite(positions).all():
-            return np.zeros(3)  # splashes, and what a drain has taken, are not to be followed
+            return np.zeros(3)  # splashes and drained water are not followed
         lower, upper = self.view_box()
         beyond = np.maximum(positions.max(axis=0) - upper, 0.0) + np.minimum(positions.min(axis=0) - lower, 0.0)
         return np.asarray(beyond * [1.0, 0.0, 1.0])
 
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return two corners of a box with room for the largest size that is drawn [m], shape (3,) each."""
+        """Return two corners of a box with room for the largest size [m], shape (3,) each."""
         anchor = np.array(self.world.anchor)
         corners = np.array(self.world.view_box)
         grown = anchor + self.world.modes.largest_size * (corners - anchor)
         return np.minimum(corners[0], grown[0]), np.maximum(corners[1], grown[1])
 
     def _watch(self, size: tuple[int, int]) -> None:
-        """Show a single environment in a window, in which a person can take hold of things."""
+        """Show a single environment in a window, in which a person can grab things."""
         from pbd_gym.envs.tools.window import Watcher
 
         if "watcher" not in self._renderers:

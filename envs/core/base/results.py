@@ -1,4 +1,4 @@
-"""What a batch hands out: observations, rewards and masked infos, as NumPy arrays or torch tensors."""
+"""Outputs of a batch: observations, rewards and masked infos, as NumPy arrays or torch tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(observation: Any, env: Any) -> Any:
 
 
 def plain(values: Any) -> Any:
-    """Return one number as one of Python, and a copy of an array of several."""
+    """Return one number as a Python number, or a copy of an array of several."""
     return values.item() if values.ndim == 0 else values.copy()
 
 
@@ -40,18 +40,17 @@ class Outputs:
     """Reads results from the buffers, each time into fresh arrays.
 
     Args:
-        buffers: where the results are.
+        buffers: buffers of the results.
         term_names: names of the reward terms, in the order of the columns of ``terms``.
-        names: buffers that an observation is made of; several make a dict.
+        names: buffers of an observation; several make a dict.
         output: ``"numpy"`` or ``"torch"``.
-        contacts: whether particles collide, and lost contacts are to be reported.
+        contacts: whether particles collide, so that lost contacts are reported.
         piercings: whether edges that go through surfaces are counted.
-        solids: whether there are tetrahedra, and those that are inverted are counted.
-        fluid: whether there is any, and neighbours that its lists had no room for are to be reported.
-        wrenches: whether what colliders are pushed with is reported, the one entry with more than a number.
-        passages: whether what goes through cloth and ropes within an action is counted.
-        parameters: name and column of each parameter that differs from environment to environment.
-        conditions: flags that tell what success is made of, where it is more than being at the goal.
+        solids: whether there are tetrahedra, so that inverted ones are counted. fluid: whether there is fluid, so that
+        overflowing neighbours are reported. wrenches: whether forces and torques on colliders are reported, the only
+        entry with several numbers. passages: whether passages through cloth and ropes within an action are counted.
+        parameters: name and column of each parameter that differs between environments. conditions: flags of the
+        conditions for success, if there are more than being at the goal.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class Outputs:
         )  # fmt: skip
         found = {name: dtype for there, names in optional if there for name, dtype in names.items()}
         self.results = {**_RESULTS, **flags, **found}
-        """Name and dtype of what has a buffer of its own."""
+        """Names and dtypes of the results with their own buffers."""
         self.info_names = (*self.results, *self._columns["terms"], *self._columns["parameters"])
-        """Names of everything that is reported of every environment."""
+        """Names of everything reported for every environment."""
         self.torch: Any = None
         self.waits = True
-        """Whether the host waits for the device, to look which episodes ended; tensors on CUDA need not."""
+        """Whether the host waits for the device to see which episodes ended; tensors on CUDA need not."""
         self.everyone: Any = np.ones(buffers.num_envs, dtype=bool)
         """Mask of all environments."""
         if output == "torch":
@@ -97,7 +96,7 @@ class Outputs:
                 self.go_on()
 
     def go_on(self) -> None:
-        """Stop waiting for the device: masks become tensors, and entries are there even if a mask is empty."""
+        """Stop waiting for the device: masks become tensors, and entries are present even if a mask is empty."""
         self.waits = False
         self.everyone = self._mask(np.ones(self.buffers.num_envs, dtype=bool))
 
@@ -106,7 +105,7 @@ class Outputs:
         return self.buffers.peek(name).astype(bool) if self.waits else self.buffers.tensor(name) != 0
 
     def array(self, name: str, dtype: Any) -> Any:
-        """Return one buffer in the dtype asked for (a NumPy scalar type)."""
+        """Return one buffer in the requested dtype (a NumPy scalar type)."""
         if self.torch is None:
             return self.buffers.peek(name).astype(dtype)
         # NumPy's names and torch's are the same but for this one.
@@ -121,9 +120,9 @@ class Outputs:
         return {name: read(name) for name in self.names}
 
     def info(self, shown: np.ndarray, stepped: np.ndarray) -> dict[str, Any]:
-        """Return results by name, with ``_name`` masks as Gymnasium's vector environments have them.
+        """Return results by name, with ``_name`` masks as in Gymnasium's vector environments.
 
-        Where the host does not wait for the device, all masks are one tensor: a copy for each would take its time.
+        If the host does not wait for the device, all masks are one tensor, since copying it for each would take time.
 
         Args:
             shown: environments that report something, bool, shape (num_envs,).
@@ -144,7 +143,7 @@ class Outputs:
     def final(self, ended: np.ndarray) -> dict[str, Any]:
         """Return ``final_obs`` and ``final_info`` of episodes that have just ended, with their masks.
 
-        In NumPy ``final_obs`` is an object array with None for the others, as Gymnasium has it; in torch it is the
+        In NumPy ``final_obs`` is an object array with None for the others, as in Gymnasium; in torch it is the
         observation of the whole batch before the reset.
         """
         observation = self.observation()
@@ -161,7 +160,7 @@ class Outputs:
         }
 
     def single_info(self, stepped: bool) -> dict[str, Any]:
-        """Return the info of a batch of one, in Python numbers and, where there are several, in fresh arrays."""
+        """Return the info of a batch of one, as Python numbers and, for several values, as fresh arrays."""
         peek = self.buffers.peek
         info: dict[str, Any] = {key: plain(peek(key)[0].astype(dtype)) for key, dtype in self.results.items()}
         for (buffer, columns), filled in zip(self._columns.items(), (stepped, True), strict=True):
@@ -170,7 +169,7 @@ class Outputs:
         return info
 
     def _blank(self, values: Any, shown: Any) -> Any:
-        """Return values with zeros in the rows of what is not shown."""
+        """Return values with zeros in the hidden rows."""
         if shown is self.everyone:
             return values
         if not self.waits:

@@ -14,26 +14,26 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 
 
 class TaskEnv(Copied, gym.Env[Any, np.ndarray]):
-    """One environment of a task; it takes the arguments of :class:`pbd_gym.envs.TaskVectorEnv`.
+    """One environment of a task, with the arguments of :class:`pbd_gym.envs.TaskVectorEnv`.
 
-    It has no time limit of its own: ``gym.make`` wraps it in ``TimeLimit``. With ``obs_mode="goal"`` it has a method
-    ``compute_reward``, which hindsight experience replay calls. Other modes do not, because Stable-Baselines3 takes any
-    environment with that attribute for a goal environment.
+    It has no time limit itself: ``gym.make`` wraps it in ``TimeLimit``. With ``obs_mode="goal"`` it has a method
+    ``compute_reward``, which hindsight experience replay calls. Other modes do not, because Stable-Baselines3 treats
+    any environment with that attribute as a goal environment.
     """
 
     vector_type: ClassVar[type[TaskVectorEnv]]
-    """The batched environments of the task. Their docstring is that of this class, if it has none of its own."""
+    """Batched environments of the task. Their docstring is that of this class, if it has none of its own."""
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
         if kwargs.get("output", "numpy") != "numpy":
             raise ValueError("a single environment has NumPy output only; gym.make_vec takes output='torch'")
         if "autoreset_mode" in kwargs:
-            raise ValueError("a single environment is reset by who uses it; gym.make_vec takes autoreset_mode")
+            raise ValueError("a single environment is reset by its user; gym.make_vec takes autoreset_mode")
         if not hasattr(type(self), "vector_type"):
             raise TypeError(f"{type(self).__name__} has no vector_type: it is no environment of a task")
         self.batch = self.vector_type(1, None, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)
-        """The batch of one that does the work."""
+        """Batch of one that does the work."""
         self.metadata = {**self.metadata, "render_fps": self.batch.metadata["render_fps"]}
         self.render_mode = render_mode
         self.observation_space = self.batch.single_observation_space

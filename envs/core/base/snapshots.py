@@ -1,4 +1,4 @@
-"""Saving, restoring and branching of a batch, and copies of environments in the middle of an episode."""
+"""Saving, restoring and branching of a batch, and copies of environments in mid-episode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = (
     *("spec", "closed", "np_random", "_np_random_seed"),
     *("action_space", "observation_space", "single_action_space", "single_observation_space"),
 )
-"""What an environment keeps besides its arguments and its state: who made it, and its streams of random numbers."""
+"""Attributes that an environment keeps besides its arguments and its state: its spec, and its random streams."""
 FLAGS = (
     "finished", "chosen", "restart", "at_goal", "released", "at_rest", "is_success", "diverged", "terminated",
     "truncated",
@@ -27,15 +27,15 @@ COUNTS = (
     *("episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps"),
     *("contact_overflow", "piercings", "inverted", "fluid_overflow"),
 )
-"""Buffers that are not negative, and far enough from the end of 32 bits to go on counting."""
+"""Buffers that are not negative, and far enough from the 32-bit limit to continue counting."""
 
 
 class Copied:
-    """An environment that is copied by being made anew from its arguments and put into the same state.
+    """An environment that is copied by being remade from its arguments and put into the same state.
 
-    A copy goes on as the original does, bit for bit, on the same device. What belongs to this process stays behind:
-    device memory, prepared launches and windows. A subclass that keeps more between steps adds it to what
-    :meth:`__getstate__` returns, and takes it back in :meth:`__setstate__`.
+    A copy continues like the original, bit for bit, on the same device. Resources of this process are not copied:
+    device memory, prepared launches and windows. A subclass that keeps more between steps adds it to the result of
+    :meth:`__getstate__`, and restores it in :meth:`__setstate__`.
     """
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
@@ -46,11 +46,11 @@ class Copied:
         return made
 
     def save_episode(self) -> Any:
-        """Return everything that the episode's future depends on, None before the first reset."""
+        """Return everything that the episode's future depends on; None before the first reset."""
         raise NotImplementedError
 
     def load_episode(self, saved: Any) -> None:
-        """Take back what :meth:`save_episode` returned, if that is not None."""
+        """Restore what :meth:`save_episode` returned, unless it is None."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,24 +77,24 @@ class Snapshots(Copied):
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything the future depends on, one row per environment; ``np.savez`` can keep it."""
         physics = self.world.state.save()
-        for name in ("held", "grip_positions"):  # a person's hand is no part of an episode
+        for name in ("held", "grip_positions"):  # a person's hand is not part of an episode
             physics[name] = physics[name][:, : self.world.actions.grip_count]
         saved = {f"physics.{name}": value for name, value in physics.items()}
         return saved | {f"episode.{name}": value for name, value in self.world.buffers.save().items()}
 
     def set_state(self, saved: Mapping[str, np.ndarray], rows: ArrayLike | None = None) -> None:
-        """Return to what :meth:`get_state` gave, bit for bit, the streams of random numbers included.
+        """Restore a state from :meth:`get_state`, bit for bit, including the random streams.
 
         Args:
             saved: arrays of this batch or of another one of the same task and modes.
-            rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
+            rows: row of ``saved`` for each environment, shape (num_envs,), int; its own by default.
 
         Raises:
-            TypeError: if ``saved`` is no mapping, or holds anything but arrays of numbers.
-            ValueError: if ``rows`` has a wrong shape or names rows that are not there; if an array is missing, unknown,
+            TypeError: if ``saved`` is not a mapping, or holds anything but arrays of numbers.
+            ValueError: if ``rows`` has a wrong shape or names missing rows; if an array is missing, unknown,
                 of a wrong shape or dtype, or holds a number that is not finite or out of its range; if there are fewer
                 start states here; or if parameters differ that were not declared with ``randomize`` here. The message
-                names the array. All is checked before anything is changed: the environments are then as they were.
+                names the array. Everything is checked before anything changes, so the environments are then unchanged.
         """
         chosen = check_rows(rows, self.num_envs)
         expected = self.get_state()
@@ -117,7 +117,7 @@ class Snapshots(Copied):
         hand = self.world.scene.grip_count - self.world.actions.grip_count
         physics["held"] = np.pad(physics["held"], ((0, 0), (0, hand)), constant_values=-1)
         physics["grip_positions"] = np.pad(physics["grip_positions"], ((0, 0), (0, hand), (0, 0)))
-        self.world.state.load(physics)  # checks all of it, and is the last that may refuse
+        self.world.state.load(physics)  # checks all of it, and is the last step that may refuse
         self.world.buffers.load(episode, np.arange(self.num_envs))
         self.disturbance.restore.launch()
         self._seeded = True
@@ -127,7 +127,7 @@ class Snapshots(Copied):
         return (self.get_state(), self.world.plans) if self._seeded else None
 
     def load_episode(self, saved: Any) -> None:
-        """Take back what :meth:`save_episode` returned."""
+        """Restore what :meth:`save_episode` returned."""
         if saved is not None:
             state, self.world.plans = saved
             self.set_state(state)
@@ -138,7 +138,7 @@ class Snapshots(Copied):
         if dtype.kind == "i":
             least, most = (0, 1) if short in FLAGS else (0, 2**30) if short in COUNTS else (-(2**31), 2**31 - 1)
             return integers(name, taken, least, most).astype(dtype)
-        # NaN is what a parameter has that is not fixed but drawn.
+        # NaN marks a parameter that is drawn rather than fixed.
         drawn = np.isnan(taken) & (short == "fixed_parameters")
         values = finite(
             name, np.where(drawn, 0.0, taken), taken.shape, dtype, FARTHEST if short == "goals" else FLOAT32_MAX
@@ -146,7 +146,7 @@ class Snapshots(Copied):
         return np.where(drawn, np.nan, values).astype(dtype)
 
     def _check_starts(self, episode: dict[str, np.ndarray]) -> None:
-        """Raise a ValueError if an episode would begin from a start state that is not there."""
+        """Raise a ValueError if an episode would begin from a start state that does not exist."""
         first, count, start = (episode[name].astype(np.int64) for name in ("start_first", "start_count", "start"))
         bank = len(self.world.start_positions)
         if count.min() < 1:
@@ -158,10 +158,11 @@ class Snapshots(Copied):
             )
 
     def branch(self, rows: ArrayLike) -> None:
-        """Make environment ``i`` a copy of environment ``rows[i]``: planners try many futures of one present.
+        """Make environment ``i`` a copy of environment ``rows[i]``, so that planners can try many futures of one
+        present.
 
         Raises:
-            ValueError: if ``rows`` has a wrong shape or names environments that are not there. The environments are
-                then as they were.
+            ValueError: if ``rows`` has a wrong shape or names environments that do not exist. The environments are then
+            unchanged.
         """
         self.set_state(self.get_state(), rows)

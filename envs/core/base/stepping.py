@@ -1,4 +1,4 @@
-"""A step of a batch: act, advance the physics, rate what came of it, begin episodes anew, observe."""
+"""Step of a batch: act, advance the physics, rate the result, begin new episodes, observe."""
 
 from __future__ import annotations
 
@@ -21,12 +21,9 @@ class Stepper:
     """Replays the launches of a step.
 
     Args:
-        world: the environments.
-        autoreset: when environments begin anew by themselves.
-        episodes: what begins, restarts and ends episodes.
-        score: what rates every environment.
-        observe: what fills the buffers of observations.
-        outputs: what reads results.
+        world: the environments. autoreset: when environments reset automatically. episodes: launches that begin,
+        restart and end episodes. score: launches that rate every environment. observe: launches that fill the buffers
+        of observations. outputs: reader of the results.
     """
 
     def __init__(
@@ -64,13 +61,13 @@ class Stepper:
         return final
 
     def _advance_on_device(self, actions: Any) -> dict[str, Any]:
-        """Do the same without waiting for the device: it is told to restart whatever has ended, if anything has.
+        """Advance without waiting for the device, which is told to restart whatever has ended, if anything has.
 
-        The two halves are captured as CUDA graphs the first time. Actions that are no numbers are not noticed here: a
-        displacement of NaN counts as one of -1.
+        The two halves are captured as CUDA graphs the first time. NaN actions are not detected here: a displacement of
+        NaN counts as one of -1.
         """
         write_actions(self.world.buffers["actions"], actions)
-        if not self._graphs:  # once as it is, so that every kernel is loaded, and once more to be captured
+        if not self._graphs:  # once directly, so that every kernel is loaded, and once more to be captured
             self._first_half()
             final = self._final_on_device()
             self._second_half()
@@ -100,7 +97,7 @@ class Stepper:
         return self.outputs.final(self.outputs.flags("restart"))
 
     def _simulate(self) -> None:
-        """Act, advance the physics, and rate what came of it."""
+        """Act, advance the physics, and rate the result."""
         world = self.world
         for step in range(world.actions.repeat):
             self.rest.before_step()
@@ -110,8 +107,8 @@ class Stepper:
             if self.episodes.passing is not None:
                 self.episodes.passing.after_step(step)
         self.episodes.inspect.launch()
-        # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
-        # looks first whether there is any need; on CUDA looking would cost more than launching.
+        # NaNs are useless: show and rate the start instead. The launch visits every particle, so the CPU first checks
+        # whether it is needed; on CUDA checking would cost more than launching.
         if world.model.device.is_cuda or world.state.diverged.numpy()[: world.num_envs].any():
             self.episodes.reset_diverged.launch()
         self.score.launch()

@@ -60,51 +60,51 @@ from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.substeps import needed_substeps
 
 _SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
-"""What one environment calls an attribute, and what the batch does."""
+"""Attributes of a single environment, and their counterparts of the batch."""
 
 
 LOOKS = 0.1
-"""By what share one sweep may soften bodies of a task that takes as many substeps as they need."""
+"""Share by which one sweep may soften bodies of a task that takes as many substeps as they need."""
 
 
 class TaskVectorEnv(Snapshots, VectorEnv):
-    """Batch of environments of one task. A task has a subclass, which names its configuration, its modes and its
-    :class:`pbd_gym.envs.Task`, which is made from these.
+    """Batch of environments of one task.
+
+    A task has a subclass, which names its configuration, its modes and its :class:`pbd_gym.envs.Task`, which is built
+    from these.
 
     Args:
         num_envs: environments in the batch.
         max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
-        preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: arguments that are taken unless others
-            are given here.
-        horizon: steps after which the task itself truncates an episode, if that is sooner than ``max_episode_steps``.
-        obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.spaces.observations.Observations`, for
-        ``"memory"``
+        preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: default arguments that explicit ones
+        override. horizon: steps after which the task itself truncates an episode, if that is sooner than
+        ``max_episode_steps``. obs_mode: ``"keypoints"`` by default; see
+        :class:`pbd_gym.envs.core.spaces.observations.Observations`, for ``"memory"``
             :class:`pbd_gym.envs.core.spaces.observations.MemoryObservations`, and for pictures
             :class:`pbd_gym.envs.core.spaces.pixels.PixelObservations`.
-        pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
+        pixels: settings of pictures, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.data.hands.Actions`.
         reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 while it is a success, -1 otherwise), ``"delta"``
             (gain of ``performance`` in this step), ``"normalized"`` (``normalized_performance``) or ``"finish"`` (the
-            same, but no less than -1; at the goal plus the share of hands that are empty or, where there are none, 1
-            and the share of the time for which all has to be at rest; plus 1 while it is a success). With
-            ``obs_mode="goal"``, which takes the first two only, sparse is the default and a function of goals alone: 0
-            at the goals, held or moving or not.
+            same, but no less than -1; at the goal plus the share of empty hands or, without hands, 1 and the share of
+            the required rest time; plus 1 while it is a success). With ``obs_mode="goal"``, which supports only the
+            first two, sparse is the default and a function of goals alone: 0 at the goals, whether held, moving or not.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
-        render_options: how it is drawn, a :class:`pbd_gym.rendering.RenderOptions` or a dict of its fields.
+        render_options: drawing options, a :class:`pbd_gym.rendering.RenderOptions` or a dict of its fields.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
         threads: CPU threads of the physics; see :func:`pbd_gym.runtime.threads.default_threads`.
-        hand: adds a free grip for a person to use; a single environment with a window has one anyway.
-        wrenches: reports the force [N] and torque [N m] on each collider in ``info["wrenches"]``, float32, shape
-            (num_envs, colliders, 6), of a single environment (colliders, 6): what
-            :meth:`pbd_gym.sim.state.State.get_wrenches` returns, averaged over the last ``ctrl_dt`` of an action; 0
+        hand: whether to add a free grip for a person to use; a single environment with a window has one anyway.
+        wrenches: whether to report the force [N] and torque [N m] on each collider in ``info["wrenches"]``, float32,
+        shape (num_envs, colliders, 6), or (colliders, 6) for a single environment: the result of
+        :meth:`pbd_gym.sim.state.State.get_wrenches`, averaged over the last ``ctrl_dt`` of an action; 0
             after a reset.
-        passages: counts what goes through cloth of another body, and ropes through ropes, in ``info["passages"]``,
-            int32: the sum of what :meth:`pbd_gym.sim.state.State.get_passages` returns over the control steps of an
-            action; 0 after a reset. It takes time, a fifth to a whole control step more.
-        randomize: range of each parameter that is sampled anew for every episode, as a factor of the task's own number:
-            ``{"stiffness": (0.5, 2.0)}``, or where the ground is; or the name of such ranges, ``"sim2real"``. See
+        passages: whether to count particles that pass through cloth of another body, and ropes through ropes, in
+        ``info["passages"]``, int32: the sum of :meth:`pbd_gym.sim.state.State.get_passages` over the control steps of
+        an action; 0 after a reset. This takes a fifth to a whole control step longer. randomize: range of each
+        parameter that is sampled for every episode, as a factor of the task's own number, e.g. ``{"stiffness": (0.5,
+        2.0)}``, or for the pose of the ground; or the name of such ranges, ``"sim2real"``. See
             :class:`pbd_gym.envs.core.data.randomization.Randomization`.
         split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
         **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
@@ -116,13 +116,15 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     """
 
     config_type: ClassVar[type]
-    """Dataclass of the task's numbers; every batch reads its ``ctrl_dt``, ``substeps`` and ``damping``, and
-    what it has of :class:`pbd_gym.envs.core.data.solving.SolverConfig`."""
+    """Dataclass of the task's numbers; every batch reads its ``ctrl_dt``, ``substeps`` and ``damping``, and any fields
+    of :class:`pbd_gym.envs.core.data.solving.SolverConfig`.
+    """
     config: Any
     """The task's numbers, a ``config_type``."""
     task_type: ClassVar[type[Task]]
-    """Class of the task, which is made from its numbers and from how agents act, see and are paid, a
-    :class:`pbd_gym.envs.Modes`."""
+    """Class of the task, which is built from its numbers and from the modes of actions, observations and rewards, a
+    :class:`pbd_gym.envs.Modes`.
+    """
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
     """Action modes of the task, the default first."""
     obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
@@ -178,7 +180,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         modes.update(randomize=randomize, horizon=horizon)
         modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
         self.config = make_config(self.config_type, overrides)
-        solver_options(self.config)  # refuses bad ones before there is any work
+        solver_options(self.config)  # refuses bad ones before any work
         self.ranges = randomization.as_ranges(modes["randomize"], self.grows)
         if modes["horizon"] is not None:
             horizon = whole("horizon", modes["horizon"], 1)
@@ -202,13 +204,11 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             self._prepare(output, threads)
 
     def _make_world(self, device: str, threads: int, hand: bool, asked: dict[str, bool]) -> None:
-        """Make what is simulated, and what is kept for each environment.
+        """Build the simulation, and the data kept for each environment.
 
         Args:
-            device: of the physics.
-            threads: of the CPU.
-            hand: whether a person gets a grip.
-            asked: what else the solver is to sum and count.
+            device: device of the physics. threads: CPU threads. hand: whether a person gets a grip. asked: further sums
+            and counts for the solver.
         """
         config, task, num_envs, ranges = self.config, self.task, self.num_envs, self.ranges
         scene = self.scene = task.scene
@@ -233,7 +233,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.randomization = randomization.Randomization(
             ranges, self.model.labels, task.ground is not None, self.model.fluid_columns > 0, idle
         )
-        """Which parameters differ from environment to environment."""
+        """Parameters that differ between environments."""
         self.state.parameters.varied = bool(self.randomization.columns)
         self.buffers = Buffers(num_envs, self.model.device)
         self.world = World(
@@ -264,7 +264,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         held = np.full(self.scene.grip_count, -1, dtype=np.int32)
         held[: actions.grip_count] = actions.initially_held
         world.start_positions = self.start_positions = task.starts.positions(world, held)
-        """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
+        """Start configurations of episodes [m], shape (starts, n, 3), float32."""
         hands = np.repeat(self.start_positions[:, :1], self.scene.grip_count, axis=1)  # a person's is at the first one
         hands[:, : actions.grip_count] = actions.start_places(self.start_positions)
         if isinstance(self.observations, PixelObservations):
@@ -280,13 +280,13 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
     @property
     def action_time(self) -> float:
-        """Time that an action takes [s]."""
+        """Duration of an action [s]."""
         return float(self.config.ctrl_dt * self.actions.repeat)
 
     def expert(self) -> np.ndarray:
-        """Return what the scripted expert of the task would do now, shape (num_envs, size), float32.
+        """Return the current action of the task's scripted expert, shape (num_envs, size), float32.
 
-        It may plan for a whole episode from what it sees at its start: ask before every step.
+        It may plan for a whole episode from its start, so call this before every step.
 
         Raises:
             ValueError: if the task has no expert.
@@ -300,12 +300,12 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
         Args:
             seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list, array or tensor; None, as a whole or
-                as an entry, goes on with the stream there is, and starts from entropy the first time.
+                as an entry, continues the existing stream, and starts from entropy the first time.
             options: ``"parameters"``, a dict, fixes parameters that were declared with ``randomize``, to a number or
                 one per environment, until these environments are reset by this method again; others are sampled.
-                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,), an array or a tensor; for one
-                on the batch's GPU nothing waits. ``"split"`` samples these starts from ``"train"``, ``"eval"`` or
-                ``"all"`` of the start states; ``"variation"`` takes the one with this number in the split, one int or
+                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,), an array or a tensor; a tensor
+                on the batch's GPU avoids waiting. ``"split"`` samples these starts from ``"train"``, ``"eval"`` or
+                ``"all"`` of the start states; ``"variation"`` takes the one with this index in the split, one int or
                 one per environment.
 
         Returns:
@@ -313,7 +313,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
         Raises:
             ValueError: for an unknown option, a bad mask, seed or parameter, or a mask in the first reset. The
-                environments are then as they were.
+            environments are then unchanged.
         """
         out, b = self.outputs, self.buffers
         mask = check_options(options, self.num_envs, None if out.waits else str(b.device))
@@ -342,7 +342,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
         Args:
             mask: environments that are reset, bool, shape (num_envs,), an array or a tensor.
-            seeds: of each environment and who has one, as :func:`split_seed` gives them.
+            seeds: seeds of the environments and a mask of those that have one, from :func:`split_seed`.
         """
         numbers, given = seeds or (np.zeros(self.num_envs, dtype=np.int32), np.zeros(self.num_envs, dtype=bool))
         if not self._seeded and not given.all():
@@ -358,14 +358,14 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Advance every environment by one control step.
 
         Args:
-            actions: in [-1, 1] (what is beyond is clipped), shape (num_envs, size), floating; NumPy or torch.
+            actions: values in [-1, 1] (others are clipped), shape (num_envs, size), floating; NumPy or torch.
 
         Returns:
-            Observation, reward, terminated, truncated and info, as Gymnasium's vector environments give them. Rewards
+            Observation, reward, terminated, truncated and info, as in Gymnasium's vector environments. Rewards
             are float64, or float32 as tensors; infos of numbers are float32.
 
         Raises:
-            ValueError: for a wrong shape or a number that is not finite. The environments are then as they were.
+            ValueError: for a wrong shape or a number that is not finite. The environments are then unchanged.
             TypeError: for a dtype that is not floating.
             gymnasium.error.ResetNeeded: before the first reset, or after an episode is over with autoreset disabled;
                 the latter goes unnoticed with torch output on CUDA, where nothing waits for the device.
@@ -387,12 +387,11 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.
 
         Args:
-            achieved_goal: as in observations, shape (..., goal size).
-            desired_goal: likewise.
-            info: not used; Gymnasium's convention for goals has it.
+            achieved_goal: as in observations, shape (..., goal size). desired_goal: likewise. info: unused, but part of
+            Gymnasium's convention for goals.
 
         Returns:
-            Shape (...), float32: bit for bit what steps pay.
+            Shape (...), float32: bit for bit the reward of steps.
         """
         achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
         rows = (-1, achieved.shape[-1])
@@ -437,7 +436,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         return answer if name == "render" and answer is not None else (answer,) * self.num_envs
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute once per environment; what is callable is called.
+        """Return an attribute once per environment; callables are called.
 
         Raises:
             AttributeError: if there is no such attribute.
@@ -445,10 +444,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of the whole batch. What was prepared when the batch was made does not follow it.
+        """Set an attribute of the whole batch. Things prepared when the batch was made do not follow it.
 
         Args:
-            name: of the attribute.
+            name: name of the attribute.
             values: one value, or a list or tuple with the same one for each environment.
 
         Raises:

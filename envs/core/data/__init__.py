@@ -1,1 +1,1 @@
-"""What everything else stands on: buffers, launches, ranges, presets, checks, and the cache of start states."""
+"""Foundations: buffers, launches, ranges, presets, checks, and the cache of start states."""

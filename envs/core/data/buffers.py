@@ -1,4 +1,4 @@
-"""Device arrays with one row per environment, and the kernel launches that are prepared once for them and replayed."""
+"""Device arrays with one row per environment, and kernel launches prepared once for them and replayed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Buffers:
         return self.arrays[name]
 
     def peek(self, name: str) -> np.ndarray:
-        """Return the values for reading now: a view of the array on the CPU, a copy on CUDA."""
+        """Return the values for immediate reading: a view of the array on the CPU, a copy on CUDA."""
         view = self._views.get(name)
         if view is not None:
             return view
@@ -71,9 +71,9 @@ class Buffers:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Let :meth:`peek` fetch each array once from CUDA meanwhile; nothing may be launched that changes one.
+        """Context in which :meth:`peek` fetches each array only once from CUDA; no launch may change one meanwhile.
 
-        Scripts look at one environment after the other, and each look would be a transfer of all of them.
+        Scripts read one environment after the other, and each read would transfer all of them.
         """
         before = self._kept
         self._kept = {} if before is None else before
@@ -102,9 +102,8 @@ class Buffers:
         """Overwrite the rows of some environments.
 
         Args:
-            name: of the array.
-            chosen: whose, bool, shape (num_envs,); a tensor on CUDA, and nothing waits for the device.
-            values: what broadcasts to the array; of other rows they do not matter.
+            name: name of the array. chosen: mask of the environments, bool, shape (num_envs,); a tensor on CUDA avoids
+            waiting for the device. values: values that broadcast to the array; other rows are ignored.
         """
         rows = chosen.reshape(-1, *[1] * (self.arrays[name].ndim - 1))
         if isinstance(chosen, np.ndarray):
@@ -125,11 +124,11 @@ class Buffers:
         return self.tensor(name).clone()
 
     def save(self) -> dict[str, np.ndarray]:
-        """Return copies of all arrays by name, without those that are shared."""
+        """Return copies of all arrays by name, except shared ones."""
         return {name: self.read(name) for name in self.arrays if name not in self._shared}
 
     def load(self, saved: dict[str, np.ndarray], rows: np.ndarray) -> None:
-        """Overwrite all arrays with ``rows`` of what :meth:`save` gave."""
+        """Overwrite all arrays with ``rows`` of a result of :meth:`save`."""
         for name in self.arrays.keys() - self._shared:
             self.write(name, saved[name][rows])
 
@@ -142,7 +141,7 @@ class Simulated(Protocol):
 
 
 class Launches(list[Any]):
-    """Launches that are replayed one after the other."""
+    """Launches to replay one after the other."""
 
     def launch(self) -> None:
         """Replay them."""
@@ -151,13 +150,13 @@ class Launches(list[Any]):
 
 
 def prepare(batch: Simulated, kernel: Any, *inputs: Any, dim: Any = None) -> Any:
-    """Prepare a launch of a kernel over the environments of a batch, and do not run it yet.
+    """Prepare a launch of a kernel over the environments of a batch, without running it yet.
 
     Args:
         batch: the environments.
         kernel: Warp kernel.
         *inputs: its arguments, outputs included.
-        dim: threads, if not one per environment.
+        dim: number of threads, if not one per environment.
     """
     return wp.launch(
         kernel, batch.num_envs if dim is None else dim, list(inputs), device=batch.model.device, record_cmd=True
@@ -165,7 +164,7 @@ def prepare(batch: Simulated, kernel: Any, *inputs: Any, dim: Any = None) -> Any
 
 
 def filled(kind: Any, **values: Any) -> Any:
-    """Return a struct for a kernel with these values."""
+    """Return a kernel struct with the given values."""
     made = kind()
     for name, value in values.items():
         setattr(made, name, value)
@@ -173,7 +172,7 @@ def filled(kind: Any, **values: Any) -> Any:
 
 
 def of_buffers(kind: Any, buffers: Buffers) -> Any:
-    """Return a struct for a kernel whose fields are the buffers of the same names."""
+    """Return a kernel struct whose fields are the buffers of the same names."""
     return filled(kind, **{name: buffers[name] for name in kind.vars})
 
 

@@ -1,4 +1,4 @@
-"""What agents act with: hands and paddles, and what the numbers of an action mean for them. All of it is plain."""
+"""Hands and paddles of agents, and the meaning of actions for them, as plain data."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.state import State
 
 TRANSFER_NUMBERS = 6
-"""Numbers of an action of mode ``"pick_then_place"``: where to pick (x, y, z) and where to place, as shares of the
-box."""
+"""Numbers of an action of mode ``"pick_then_place"``: where to pick (x, y, z) and where to place, as shares of the box.
+"""
 LIFT = 0.06
-"""Height above the ground at which a picker carries, and lets go [m]."""
+"""Height above the ground at which a hand carries and releases [m]."""
 SETTLING = 7
-"""Control steps that what was let go has to come to rest."""
+"""Control steps that released objects have to come to rest."""
 
 
 @dataclass(frozen=True)
 class Paddle:
-    """One solid that the agent moves, and where it may go. It starts each episode where its collider was declared."""
+    """A solid that the agent moves, and its limits. It starts each episode where its collider was declared."""
 
     collider: int
-    """Its number in the scene, which must have been added with ``moving=True``."""
+    """Number of its collider in the scene, which must have been added with ``moving=True``."""
     lower: tuple[float, float, float]
-    """Corner of the box its origin stays in [m]."""
+    """Corner of the box that its origin stays in [m]."""
     upper: tuple[float, float, float]
     """Opposite corner of that box [m]."""
 
 
 class Mover(Protocol):
-    """What moves solids as a whole in action mode ``"cup"``."""
+    """Motion of solids as a whole in action mode ``"cup"``."""
 
     @property
     def size(self) -> int:
-        """Numbers of an action."""
+        """Number of values of an action."""
 
     def prepare(self, actions: Any, state: State, control: Control) -> Any:
         """Return the launch that turns actions, shape (num_envs, size), into ``control.collider_motion``."""
@@ -48,58 +48,62 @@ class Mover(Protocol):
 
 @dataclass(frozen=True)
 class Hands:
-    """What the agent's hands can do in a task."""
+    """Capabilities of the agent's hands in a task."""
 
     particles: tuple[int, ...]
-    """Particle that each hand holds, or is at, at the start of an episode."""
+    """Particle that each hand holds, or starts at, at the beginning of an episode."""
     corners: tuple[int, ...]
     """Particles that ``pin`` mode can fix and free."""
     reach: float
-    """Largest distance between a picker and a particle it grasps [m]."""
+    """Largest distance between a hand and a particle it grasps [m]."""
     max_step: float
     """Largest move of a hand along one axis per control step [m]."""
     lower: tuple[float, float, float]
-    """Corner of the box the hands stay in [m]."""
+    """Corner of the box that the hands stay in [m]."""
     upper: tuple[float, float, float]
     """Opposite corner of that box [m]."""
     max_stretch: float = 1.05
-    """Two hands stay closer than this times the rest distance of what they hold, so that cloth is not torn apart."""
+    """Largest ratio of two hands' distance to the rest distance of their particles, so that cloth is not torn apart."""
     axes: int = 3
     """Axes that hands move along and observations show: 2 in a task that stays in the plane z = 0."""
     holding: bool = True
-    """Whether hands that can let go hold their particles at the start of an episode."""
+    """Whether hands that can release hold their particles at the start of an episode."""
     max_change: float = 0.0
-    """Where it is above zero, a displacement of a hand that holds something is an acceleration: it says by how much the
-    move of this control step differs from that of the last one, at most by this along an axis [m]."""
+    """Largest change of a hand's displacement per control step along an axis [m]. If it is above zero, an action of a
+    hand that holds something is an acceleration: it gives the difference of this control step's move from the last
+    one's.
+    """
     paddles: tuple[Paddle, ...] = ()
-    """What ``paddle`` mode moves."""
+    """Paddles moved in ``paddle`` mode."""
     max_turn: float = 0.0
     """Largest turn of a paddle about the vertical per control step [rad]; 0 for paddles that do not turn."""
     widest_turn: float = 0.5 * math.pi
-    """Largest angle of a paddle, either way [rad]."""
+    """Largest angle of a paddle, in either direction [rad]."""
     mover: Mover | None = None
-    """What moves in ``cup`` mode."""
+    """Solids moved in ``cup`` mode."""
     floor: float | None = None
-    """Height below which hands do not lead what they hold [m]; by default the bottom of the box."""
+    """Height below which hands do not lead their particles [m]; by default the bottom of the box."""
     places: Callable[[np.ndarray], np.ndarray] | None = None
-    """From start positions [m], shape (starts, n, 3), to where pickers start, shape (starts, hands, 3); by default they
-    are at their particles, as the hands of other action modes always are."""
+    """Function of start positions [m], shape (starts, n, 3), that returns the hands' start places, shape (starts,
+    hands, 3); by default they are at their particles, as hands always are in other action modes.
+    """
 
 
 class Actions:
-    """An action mode: what the numbers of an action mean. What they do is prepared by
-    :class:`pbd_gym.envs.core.spaces.actions.Moves`.
+    """An action mode:
+
+    the meaning of an action's numbers. :class:`pbd_gym.envs.core.spaces.actions.Moves` prepares their effect.
 
     Args:
-        mode: ``"drag"`` (a displacement per axis and hand, what is held stays held), ``"picker"`` (one number more:
-            above zero it closes the hand, else it opens), ``"pin"`` (one per corner: above zero fixes it), or
-            ``"pick_place"`` (numbers of a picker, but the first are a place in the box that the hand goes to, and takes
-            as many control steps for as it may need: SoftGym's pick-and-place), ``"pick_then_place"`` (two places
-            in the box: the first hand picks at one, carries to the other and lets go, as in DaXBench), ``"paddle"``
-            (a displacement along x, y and z per paddle, and a turn about the vertical where paddles turn), or ``"cup"``
+        mode: ``"drag"`` (a displacement per axis and hand; held particles stay held), ``"picker"`` (one more number:
+        above zero it closes the hand, otherwise it opens), ``"pin"`` (one per corner: above zero fixes it), or
+            ``"pick_place"`` (the numbers of ``"picker"``, but the first ones are a place in the box to which the hand
+            goes, in as many control steps as necessary: SoftGym's pick-and-place), ``"pick_then_place"`` (two places in
+            the box: the first hand picks at one, carries to the other and releases, as in DaXBench), ``"paddle"`` (a
+            displacement along x, y and z per paddle, and a rotation about the vertical if paddles turn), or ``"cup"``
             (the numbers of ``hands.mover``).
         hands: what the hands can do.
-        largest_size: of an environment; the box of the hands grows with it, but their steps do not.
+        largest_size: largest size of an environment; the box of the hands grows with it, but their steps do not.
 
     Raises:
         ValueError: for an unknown mode.
@@ -111,7 +115,7 @@ class Actions:
         self.mode = mode
         self.hands = hands
         self.paddles = hands.paddles if mode == "paddle" else ()
-        """Solids that are moved."""
+        """Moving solids."""
         others = {"pin": hands.corners, "paddle": (), "cup": (), "pick_then_place": hands.particles[:1]}
         self.particles = others.get(mode, hands.particles)
         """Particle that belongs to each grip."""
@@ -123,12 +127,12 @@ class Actions:
         self.repeat = math.ceil(float((upper - lower).max()) / hands.max_step) + 1 if mode == "pick_place" else 1
         """Control steps per action."""
         self.stages: list[tuple[int, tuple[int, int, float]]] = []
-        """Those of a transfer; see :func:`transfer_stages`."""
+        """Stages of a transfer; see :func:`transfer_stages`."""
         if mode == "pick_then_place":
             self.stages = transfer_stages(lower, upper, hands.max_step)
             self.repeat = sum(steps for steps, _ in self.stages)
         self.mover = hands.mover if mode == "cup" else None
-        """What is moved as a whole."""
+        """Solids that are moved as a whole."""
         self.size = self.stride * (self.grip_count + len(self.paddles)) if self.mover is None else self.mover.size
 
     @property
@@ -144,7 +148,7 @@ class Actions:
         return np.array(held, dtype=np.int32)
 
     def start_places(self, positions: np.ndarray) -> np.ndarray:
-        """Return where the hands start [m], shape (starts, grip_count, 3).
+        """Return the start places of the hands [m], shape (starts, grip_count, 3).
 
         Args:
             positions: start positions [m], shape (starts, n, 3).
@@ -160,10 +164,10 @@ def slots_of(paddles: tuple[Paddle, ...], model: Model) -> np.ndarray:
 
 
 def transfer_stages(lower: np.ndarray, upper: np.ndarray, max_step: float) -> list[tuple[int, tuple[int, int, float]]]:
-    """Return the stages of an action: control steps, and whether at the place, whether carrying, and the grip.
+    """Return the stages of an action: control steps, whether at the target, whether carrying, and the grip.
 
     Args:
-        lower: corner of the box of the hands, the largest that an episode can have [m].
+        lower: corner of the hands' box at its largest [m].
         upper: opposite corner [m].
         max_step: largest move along an axis per control step [m].
     """

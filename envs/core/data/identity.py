@@ -1,7 +1,7 @@
-"""Says what a value is in a digest: data by its content, classes and functions by their names and text.
+"""Identity of values in a digest: data by content, classes and functions by names and text.
 
-What a cache keeps under such a digest is not taken for the product of other code, whoever wrote that code and wherever:
-in a package, in a script or in a notebook. Whether two plain things hold the same is told part by part.
+So a cache entry is never mistaken for the product of other code, wherever that code is: in a package, in a script or in
+a notebook. Equality of two plain objects is decided part by part.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def identity_of(value: Any) -> str:
     """Return a digest of a value, the same in every process and on every machine.
 
     * Numbers, strings, arrays, containers, dataclasses and other objects: their types and contents.
-    * Functions and methods: module, qualified name, code, default values, what they close over, and the functions,
-      classes and constants that they name, as far as these are of the same top-level package.
-    * Classes: every class of the method resolution order, by module, qualified name, source where it can be had, and
-      methods as functions are. It cannot be had of what was typed into an interpreter; then code says enough.
+    * Functions and methods: module, qualified name, code, default values, closure, and the functions, classes and
+      constants that they name, as far as these belong to the same top-level package.
+    * Classes: every class of the method resolution order, by module, qualified name, source if available, and methods
+      like functions. The source of code typed into an interpreter is not available; then its code is enough.
 
     Code of this package counts by name alone, since :func:`package_digest` covers its text, and code of others by
-    package: what a task calls in NumPy is no part of its identity.
+    package: NumPy functions that a task calls are not part of its identity.
     """
     digest = hashlib.sha256()
     for part in _Walk().parts(value, ()):
@@ -59,23 +59,22 @@ def package_digest() -> str:
 
 
 class _Walk:
-    """Goes through a value, and through the text of each class and function in it once."""
+    """Traverses a value, and the text of each class and function in it once."""
 
     def __init__(self) -> None:
         self._visited: list[Any] = []
 
     def parts(self, value: Any, above: tuple[int, ...]) -> Iterator[str]:
-        """Yield strings that tell a value from others.
+        """Yield strings that distinguish a value from others.
 
         Args:
-            value: what to describe.
-            above: ``id`` of each object that it is a part of, where a circle is cut.
+            value: value to describe. above: ``id`` of each enclosing object, at which a cycle is cut.
         """
         if isinstance(value, _PLAIN):
             yield f"{type(value).__name__} {value!r}"
         elif isinstance(value, type | types.FunctionType):
             yield f"{type(value).__name__} {value.__module__} {value.__qualname__}"
-            # The way here may be long: the same class or function is looked into once only.
+            # The same class or function is visited only once, however it is reached.
             if not any(value is each for each in self._visited):
                 self._visited.append(value)
                 yield from self._class(value) if isinstance(value, type) else self._function(value)
@@ -103,14 +102,14 @@ class _Walk:
             yield from self._object(value, above)
 
     def _each(self, name: str, values: Iterable[Any], above: tuple[int, ...]) -> Iterator[str]:
-        """Yield what tells several values, between marks."""
+        """Yield the strings of several values, between marks."""
         yield f"{name} ("
         for value in values:
             yield from self.parts(value, above)
         yield ")"
 
     def _object(self, value: Any, above: tuple[int, ...]) -> Iterator[str]:
-        """Yield what tells an instance: its class and its attributes, or its ``repr`` where it has none."""
+        """Yield the strings of an instance: its class and its attributes, or its ``repr`` if it has none."""
         yield from self.parts(type(value), above)
         if isinstance(value, enum.Enum):
             yield f"name {value.name}"
@@ -121,11 +120,11 @@ class _Walk:
             yield getattr(value, "__qualname__", "")
         elif hasattr(value, "__dict__"):
             yield from self._each("attributes", vars(value).items(), above)
-        elif type(value).__repr__ is not object.__repr__:  # which would tell where in memory it is
+        elif type(value).__repr__ is not object.__repr__:  # which would contain its memory address
             yield repr(value)
 
     def _class(self, value: type) -> Iterator[str]:
-        """Yield what tells a class: the names of all that it descends from and, of others' packages, their text."""
+        """Yield the strings of a class: the names of its ancestors and, for other packages' classes, their text."""
         for each in value.__mro__:
             yield f"class {each.__module__} {each.__qualname__}"
             if _package(each) in (_OURS, *_LIBRARIES):
@@ -140,7 +139,7 @@ class _Walk:
                     yield from self._each(f"member {name}", (found,), ())
 
     def _function(self, value: types.FunctionType) -> Iterator[str]:
-        """Yield what tells a function: its code, and what that refers to."""
+        """Yield the strings of a function: its code, and what that refers to."""
         if _package(value) == _OURS:
             return
         yield from self._code(value.__code__)
@@ -160,7 +159,7 @@ class _Walk:
                 yield from self._each(f"global {name}", (found,), ())
 
     def _code(self, code: types.CodeType) -> Iterator[str]:
-        """Yield what a piece of code does, without the places in files that it was compiled from."""
+        """Yield the strings of a piece of code, without its source locations."""
         yield code.co_code.hex()
         yield repr((code.co_names, code.co_varnames, code.co_freevars))
         for constant in code.co_consts:
@@ -168,7 +167,7 @@ class _Walk:
 
 
 def _text_of(member: Any) -> Any:
-    """Return the function in a property, a class method, a kernel or what wraps one otherwise; else what is given."""
+    """Return the function inside a property, class method, kernel or other wrapper; otherwise the value itself."""
     if isinstance(member, types.FunctionType | type):
         return member
     for name in ("__func__", "fget", "func", "__wrapped__"):
@@ -191,7 +190,7 @@ def _constant(value: Any) -> bool:
 
 
 def _telling(cell: types.CellType) -> bool:
-    """Return whether a variable that a function closes over tells what it does, as an environment does not."""
+    """Return whether a closure variable determines a function's behaviour, as an environment does not."""
     try:
         return _constant(cell.cell_contents) or isinstance(cell.cell_contents, types.FunctionType | type)
     except ValueError:  # it has no value yet
@@ -205,10 +204,10 @@ def _package(value: Any) -> str:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Return whether two values hold the same, part by part.
+    """Return whether two values are equal, part by part.
 
-    Arrays are the same in every bit of shape, dtype and content, where NaN is itself. Objects are the same if all their
-    attributes are; functions if they have the same code and close over the same; methods if their objects are the same.
+    Arrays are equal if shape, dtype and content agree, with NaN equal to itself. Objects are equal if all their
+    attributes are; functions if they have the same code and equal closures; methods if their objects are equal.
     """
     return _same(first, second, set())
 
@@ -218,7 +217,7 @@ def _same(first: Any, second: Any, seen: set[tuple[int, int]]) -> bool:
         return True
     if type(first) is not type(second):
         return False
-    if (id(first), id(second)) in seen:  # in a circle, or for the second time: it is being compared already
+    if (id(first), id(second)) in seen:  # in a cycle, or for the second time: it is already being compared
         return True
     seen.add((id(first), id(second)))
     if isinstance(first, np.ndarray):

@@ -1,4 +1,4 @@
-"""Modes of action, observation and reward: which there are, which go together, and what a user has chosen."""
+"""Modes of actions, observations and rewards: the available ones, valid combinations, and a user's choice."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pbd_gym.envs.core.data.randomization import Range, declared_largest
 ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle", "cup"]
 ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 PICKER_MODES: tuple[ActionMode, ...] = ("picker", "pick_place")
-"""Those in which the agent closes and opens hands; a hand that closes grasps any particle in reach."""
+"""Action modes in which the agent closes and opens hands; a hand that closes grasps any particle in reach."""
 GRASPING_MODES: tuple[ActionMode, ...] = (*PICKER_MODES, "pick_then_place")
-"""Those in which hands close on what is in reach, whoever closes them."""
+"""Action modes in which hands close on particles in reach, whoever closes them."""
 
 ObsMode = Literal["keypoints", "particles", "goal", "memory", "reduced", "rgb", "depth", "rgbd", "segmentation"]
 OBS_MODES: tuple[ObsMode, ...] = ("keypoints", "particles", "memory", "goal")
-"""Modes made of particle states that tasks have. ``"reduced"`` is one of those tasks only that name its particles."""
+"""Observation modes made of a task's particle states. ``"reduced"`` exists only in tasks that name its particles."""
 PIXEL_MODES: tuple[ObsMode, ...] = ("rgb", "depth", "rgbd", "segmentation")
 """Modes made of pictures; see :mod:`pbd_gym.envs.core.spaces.pixels`."""
 REDUCED_MODES: tuple[ObsMode, ...] = (*OBS_MODES, "reduced", *PIXEL_MODES)
@@ -29,25 +29,28 @@ REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized"
 
 @dataclass(frozen=True)
 class Modes:
-    """What a user chooses besides the numbers of a task: how agents act, see and are paid, and what differs."""
+    """A user's choices besides the numbers of a task:
+
+    modes of actions, observations and rewards, and randomised parameters.
+    """
 
     action_mode: ActionMode
-    """How agents act."""
+    """Mode of the actions."""
     obs_mode: ObsMode = "keypoints"
-    """What they see."""
+    """Mode of the observations."""
     reward_mode: RewardMode = "dense"
-    """What they are paid for."""
+    """Mode of the rewards."""
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    """Parameters that differ from episode to episode, by name."""
+    """Parameters that differ between episodes, by name."""
 
     @property
     def largest_size(self) -> float:
-        """Largest factor of the size that an episode can have."""
+        """Largest possible factor of the size in an episode."""
         return max(1.0, declared_largest(self.ranges, "size"))
 
     @property
     def only_goals(self) -> bool:
-        """Whether rewards are to follow from goals alone, for hindsight experience replay."""
+        """Whether rewards must follow from goals alone, for hindsight experience replay."""
         return self.obs_mode == "goal"
 
 
@@ -55,7 +58,7 @@ def check_reward_mode(reward_mode: RewardMode | None, obs_mode: ObsMode) -> Rewa
     """Return the reward mode, by default dense, or sparse with ``obs_mode="goal"``.
 
     Raises:
-        ValueError: for an unknown one, or one that does not follow from goals alone with ``obs_mode="goal"``.
+        ValueError: for an unknown mode, or one that does not follow from goals alone with ``obs_mode="goal"``.
     """
     chosen: RewardMode = reward_mode or ("sparse" if obs_mode == "goal" else "dense")
     if chosen not in REWARD_MODES:
@@ -88,5 +91,5 @@ def check_obs_mode(obs_mode: ObsMode, offered: tuple[ObsMode, ...], pixels: Any)
     if obs_mode not in offered:
         raise ValueError(f"obs_mode must be one of {offered}, got {obs_mode!r}")
     if pixels is not None and obs_mode not in PIXEL_MODES:
-        raise ValueError(f"pixels are of use with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
+        raise ValueError(f"pixels apply with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
     return obs_mode

@@ -1,9 +1,9 @@
-"""Presets: the numbers of the originals of a task, under the name of the suite that they come from.
+"""Presets: the numbers of a task's originals, under the name of their suite.
 
 A preset maps arguments of an environment to values: fields of the task's configuration, and those named in
-:data:`MODES`. What a user gives wins over it, also over what it stands in for (:data:`INSTEAD`). An entry whose key is
-a pair, ``("softgym", "pick_place")``, is added to the preset in that action mode; where it is None the original has no
-such mode, and neither has the preset. docs/presets.md lists what still differs from the originals; sources are the
+:data:`MODES`. A user's arguments override it, including those that they replace (:data:`INSTEAD`). An entry whose key
+is a pair, ``("softgym", "pick_place")``, is added to the preset in that action mode; if it is None, neither the
+original nor the preset has such a mode. docs/presets.md lists what still differs from the originals; sources are the
 files that it names.
 
 x and z are swapped: SoftGym folds a cloth along x, and these towels are folded along z.
@@ -19,17 +19,17 @@ from typing import Any
 Presets = Mapping[str | tuple[str, str], Mapping[str, Any] | None]
 """Arguments by name of the preset, or by name and action mode."""
 INSTEAD = {"rows": ("resolution",), "columns": ("resolution",), "resolution": ("rows", "columns")}
-"""What an argument stands in for: where a user gives the former, what others set the latter to is dropped."""
+"""Arguments that another argument replaces: if a user gives the former, others' values of the latter are dropped."""
 MODES = ("action_mode", "obs_mode", "reward_mode", "randomize", "horizon")
-"""Arguments that are no fields of a configuration."""
+"""Arguments that are not fields of a configuration."""
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A number of a preset that follows from others of the task, which a user may give."""
+    """A preset's number that follows from other numbers of the task, which a user may give."""
 
     of: Callable[[Any], Any]
-    """Returns it for the configuration that the others make."""
+    """Function that computes it from the configuration of the other numbers."""
 
 
 _SIDE = 0.553
@@ -43,8 +43,8 @@ def _softgym_cloth(side: float, largest: float, **changes: Any) -> dict[str, Any
     """Return the numbers of SoftGym's cloths.
 
     Args:
-        side: mean of the sides [m].
-        largest: factor by which the largest is longer; the smallest is shorter by as much.
+        side: mean of the sides [m]. largest: factor by which the largest is longer; the smallest is shorter by the same
+        factor.
         **changes: other numbers of a task.
     """
     return {
@@ -54,7 +54,7 @@ def _softgym_cloth(side: float, largest: float, **changes: Any) -> dict[str, Any
         "friction": 0.75,
         "damping": 1.0,
         "max_step": 0.08,
-        "reach": 0.06125,  # radius of a picker, threshold, and radius of a particle
+        "reach": 0.06125,  # radius of a hand (SoftGym's picker), threshold, and radius of a particle
         "hand_gap": 0.2,
         "hand_box": (-0.35, 0.05, -0.65, 0.35, 0.45, 0.65),
         "starts": 1000,
@@ -154,12 +154,10 @@ def preset_values(presets: Presets, preset: str | None, action_mode: str | None)
     """Return the arguments of a preset.
 
     Args:
-        presets: those of the task.
-        preset: the name of one, or None.
-        action_mode: as the user has given it.
+        presets: presets of the task. preset: name of one, or None. action_mode: the user's action mode.
 
     Raises:
-        ValueError: for one that the task does not have in this mode; the message names those it has.
+        ValueError: for a preset that the task does not have in this mode; the message lists those it has.
     """
     if preset is None:
         return {}
@@ -167,7 +165,7 @@ def preset_values(presets: Presets, preset: str | None, action_mode: str | None)
     if preset not in names:
         known = f"it has {', '.join(map(repr, names))}" if names else "it has none"
         mode = f" with action_mode={action_mode!r}" if preset in preset_names(presets) else ""
-        raise ValueError(f"preset {preset!r} is none of this task's{mode}: {known}")
+        raise ValueError(f"preset {preset!r}is not one of this task's{mode}: {known}")
     values = presets[preset] or {}
     return {**values, **(presets.get((preset, action_mode or values.get("action_mode", ""))) or {})}
 
@@ -179,14 +177,11 @@ def with_preset(
     modes: Mapping[str, Any],
     overrides: Mapping[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return modes and fields of the configuration: those of a preset where a user has not given others.
+    """Return modes and configuration fields: those of a preset, unless the user has given others.
 
     Args:
-        presets: those of the task.
-        preset: the name of one, or None.
-        action_mode: as the user has given it.
-        modes: as the user has given them, None for those that were not; all of :data:`MODES`.
-        overrides: fields of the configuration that the user has given.
+        presets: presets of the task. preset: name of one, or None. action_mode: the user's action mode. modes: the
+        user's modes, None for those not given; all of :data:`MODES`. overrides: configuration fields given by the user.
 
     Raises:
         ValueError: for a preset that the task does not have.
@@ -198,6 +193,6 @@ def with_preset(
 
 
 def with_defaults(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that a user gives, and the defaults that none of them stands in for."""
+    """Return a user's arguments, and the defaults that none of them replaces."""
     others = {other for name in given for other in INSTEAD.get(name, ())}
     return {**{name: value for name, value in defaults.items() if name not in others}, **given}

@@ -1,4 +1,4 @@
-"""Domain randomisation: parameters that differ from environment to environment, drawn when an episode begins."""
+"""Domain randomisation: parameters that differ between environments, drawn when an episode begins."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ wp.set_module_options({"enable_backward": False})
 FACTORS = ("size", "density", "stiffness", "friction", "damping", "gravity")
 """Factors of the task's own numbers, in the order of columns."""
 PLACES = ("tilt_x", "tilt_z", "ground_height")
-"""Where the ground is: angles by which it falls off towards +x and +z [rad], and how much higher it is [m]."""
+"""Pose of the ground: its slopes towards +x and +z [rad], and its additional height [m]."""
 FLUIDS = ("viscosity", "fluid_density")
-"""Factors of the fluid's numbers, in tasks that have one, in the order of the columns that the physics reads."""
+"""Factors of the fluid's numbers, in tasks with fluid, in the order of the columns that the physics reads."""
 PUSHES = ("push_x", "push_y", "push_z")
-"""Force on the whole object, shared by its particles alike [N]."""
+"""Force on the whole object, shared equally by its particles [N]."""
 WINDS = ("wind_x", "wind_y", "wind_z")
 """Velocity of the air past cloth [m/s]; see :mod:`pbd_gym.kernels.motion.air_drag`."""
 DISTURBANCES = (*PUSHES, *WINDS)
-"""They have columns, the last ones, where one of them is drawn."""
+"""Parameters that have columns, the last ones, only if one of them is drawn."""
 FIRST_LABEL = wp.constant(len(FACTORS) + len(PLACES))
 """Column of the first ``<label>_stiffness``: a factor for each group of constraints."""
 SIZE = wp.constant(0)
@@ -41,14 +41,16 @@ class Uniform:
     """Numbers from ``low`` to ``high``, all equally likely.
 
     Raises:
-        TypeError: if one of them is no number.
+        TypeError: if one of them is not a number.
         ValueError: if ``low`` is above ``high``, or one of them is not finite.
     """
 
     low: float
     high: float
     scale: str = field(default="linear", init=False, repr=False)
-    """What is uniform. It is a field, so that the JSON of an EnvSpec, where classes become dicts, says which it was."""
+    """Scale on which the distribution is uniform. It is a field, so that the JSON of an EnvSpec, in which classes
+    become dicts, records it.
+    """
 
     def __post_init__(self) -> None:
         low, high = real("low", self.low), real("high", self.high)
@@ -87,19 +89,19 @@ NAMED: dict[str, dict[str, Range]] = {
         "viscosity": (0.3, 1.8),
     },
 }
-"""Ranges by the name that ``randomize`` has for them. docs/environments.md names the source of each number."""
+"""Ranges by their name in ``randomize``. docs/randomization.md names the source of each number."""
 
 
 class NamedRanges(dict[str, Range]):
-    """Ranges that a name stands for: a task leaves out those that would change nothing in it."""
+    """Ranges behind a name: a task drops those that would have no effect in it."""
 
 
 def as_range(name: str, given: Any) -> Uniform:
-    """Return what ``randomize`` declares for a parameter as a range.
+    """Return a parameter's declaration in ``randomize`` as a range.
 
     Raises:
         TypeError: for anything but a :class:`Uniform`, the dict of its fields, or a pair of numbers.
-        ValueError: for a pair that is no range.
+        ValueError: for an invalid pair.
     """
     if isinstance(given, Uniform):
         return given
@@ -112,15 +114,15 @@ def as_range(name: str, given: Any) -> Uniform:
 
 
 def as_ranges(given: Mapping[str, Range] | str | None, grows: bool = True) -> dict[str, Range]:
-    """Return what ``randomize`` declares as ranges by name.
+    """Return declarations in ``randomize`` as ranges by name.
 
     Args:
-        given: what a user declares.
-        grows: whether the size of the task can differ; else a name stands for the rest of its ranges.
+        given: the user's declarations. grows: whether the size of the task can differ; otherwise a name stands for its
+        remaining ranges.
 
     Raises:
-        TypeError: for anything but a mapping or one of :data:`NAMED`, or a range that is none.
-        ValueError: for a pair that is no range, another name, or a size that cannot differ.
+        TypeError: for anything but a mapping or one of :data:`NAMED`, or an invalid range. ValueError: for an invalid
+        pair, an unknown name, or a size that cannot differ.
     """
     if isinstance(given, str):
         if given not in NAMED:
@@ -136,23 +138,22 @@ def as_ranges(given: Mapping[str, Range] | str | None, grows: bool = True) -> di
 
 
 class Randomization:
-    """Which parameters a batch draws, and from where.
+    """Parameters that a batch draws, and their ranges.
 
-    There are :data:`FACTORS`, :data:`PLACES`, a stiffness by label, :data:`FLUIDS` where there is one, and
+    They are :data:`FACTORS`, :data:`PLACES`, a stiffness by label, :data:`FLUIDS` if there is a fluid, and
     :data:`DISTURBANCES`.
 
-    The ground is tilted in the frame of the task, so that it is gravity whose direction changes.
+    The ground is tilted in the frame of the task, so gravity changes its direction.
 
     Args:
-        ranges: range per name; a pair of numbers stands for :class:`Uniform`.
-        labels: names of the groups of constraints whose stiffness can differ by itself.
-        ground: whether the height of the ground can differ.
-        fluid: whether there is a fluid.
-        without_effect: why some parameters would change nothing, by name; :class:`NamedRanges` are taken without them.
+        ranges: range per name; a pair of numbers stands for :class:`Uniform`. labels: names of the groups of
+        constraints with separately adjustable stiffness. ground: whether the height of the ground can differ. fluid:
+        whether there is a fluid. without_effect: reasons why some parameters would have no effect, by name;
+        :class:`NamedRanges` drop these.
 
     Raises:
-        ValueError: for a name that is not there or would change nothing, or a range out of the bounds of its parameter.
-        TypeError: for a range that is not one.
+        ValueError: for a name that is unknown or would have no effect, or a range out of its parameter's bounds.
+        TypeError: for an invalid range.
     """
 
     def __init__(
@@ -179,7 +180,7 @@ class Randomization:
                 there = ", ".join((*known, *DISTURBANCES))
                 raise ValueError(f"there is no parameter {name!r} to randomize; there are {there}")
             if name in without_effect:
-                raise ValueError(f"randomize: {name} would change nothing in this task, {without_effect[name]}")
+                raise ValueError(f"randomize: {name} would have no effect in this task,  {without_effect[name]}")
             if name == "ground_height" and not ground:
                 raise ValueError("ground_height cannot differ in a task whose object lies on the ground at the start")
             given = as_range(name, given)
@@ -190,15 +191,15 @@ class Randomization:
 
     @property
     def nominal(self) -> np.ndarray:
-        """Values that change nothing, shape (names,), float32."""
+        """Values of the defaults, which change nothing, shape (names,), float32."""
         return np.array([name not in (*PLACES, *DISTURBANCES) for name in self.names], dtype=np.float32)
 
     def draws(self, names: tuple[str, ...]) -> bool:
-        """Return whether some of these parameters are drawn."""
+        """Return whether any of these parameters are drawn."""
         return any(name in self.columns for name in names)
 
     def check_values(self, values: np.ndarray) -> None:
-        """Look at values from elsewhere, shape (rows, names): what is not drawn here could not be drawn anew later.
+        """Check external values, shape (rows, names): parameters that are not drawn here could not be redrawn later.
 
         Raises:
             ValueError: if a parameter differs from its nominal value that is not declared, or is out of its bounds.
@@ -212,7 +213,7 @@ class Randomization:
                 )
 
     def check_fixed(self, values: np.ndarray) -> None:
-        """Look at values from elsewhere that are not to be drawn, NaN for the others, shape (rows, names).
+        """Check external values that must not be drawn, NaN for the others, shape (rows, names).
 
         Raises:
             ValueError: if a parameter is fixed that is not declared, or is out of its bounds.
@@ -231,10 +232,10 @@ class Randomization:
             raise ValueError(f"parameters: size must be at most {largest:g}, the largest that was declared here")
 
     def fixed(self, given: Mapping[str, Any], num_envs: int) -> np.ndarray:
-        """Return values that are not to be drawn, NaN for the others, shape (num_envs, names), float32.
+        """Return values that must not be drawn, NaN for the others, shape (num_envs, names), float32.
 
         Args:
-            given: by name a number, or an array of shape (num_envs,).
+            given: numbers by name, or arrays of shape (num_envs,).
             num_envs: environments in the batch.
 
         Raises:
@@ -260,10 +261,8 @@ def check(name: str, values: Any, shape: tuple[int, ...], kind: str | None = Non
     """Return values of a parameter as floats of ``shape``.
 
     Args:
-        name: that errors give it.
-        values: numbers.
-        shape: to broadcast to.
-        kind: name of the parameter, if it is another.
+        name: its name in error messages. values: numbers. shape: shape to broadcast to. kind: name of the parameter, if
+        different.
 
     Raises:
         TypeError: for anything but real numbers.
@@ -283,11 +282,10 @@ def check(name: str, values: Any, shape: tuple[int, ...], kind: str | None = Non
 
 
 def without_effect(model: Model, damping: float) -> dict[str, str]:
-    """Return the parameters that would change nothing, each with the reason.
+    """Return the parameters that would have no effect, each with the reason.
 
     Args:
-        model: of the scene.
-        damping: of the task [1/s].
+        model: model of the scene. damping: damping of the task [1/s].
     """
     fluid = model.scene.fluid
     viscous = fluid is not None and fluid.material.viscosity > 0.0
@@ -306,7 +304,7 @@ def declared_largest(ranges: Mapping[str, Range], name: str) -> float:
 
 
 def strongest_wind(ranges: Mapping[str, Range]) -> float:
-    """Return the largest speed of the air that can be drawn [m/s]."""
+    """Return the largest air speed that can be drawn [m/s]."""
     found = [as_range(name, ranges.get(name, (0.0, 0.0))) for name in WINDS]
     return float(np.linalg.norm([max(abs(one.low), abs(one.high)) for one in found]))
 
@@ -314,14 +312,14 @@ def strongest_wind(ranges: Mapping[str, Range]) -> float:
 @wp.func
 @no_type_check
 def random_stream(seed: wp.int32, episode: wp.int32):
-    """Random state of one episode of one environment; it does not depend on the batch the environment sits in."""
+    """Return the random state of one episode of one environment; it does not depend on the batch."""
     return wp.rand_init(seed, episode)
 
 
 @wp.func
 @no_type_check
 def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
-    """Return where a point of the nominal task is in one of another size; ``anchor`` stays where it is."""
+    """Return the place of a nominal task's point in a task of another size; ``anchor`` stays in place."""
     if size == 1.0:
         return point  # to the last bit
     return anchor + size * (point - anchor)
@@ -329,16 +327,16 @@ def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
 
 @wp.struct
 class Sampled:
-    """What parameters are sampled from, and what they change."""
+    """Ranges from which parameters are sampled, and the numbers they change."""
 
     ranges: wp.array2d[float]
-    """Low, high and whether it is logarithmic, of each."""
+    """Low, high and whether it is logarithmic, for each parameter."""
     gravity: wp.vec3
-    """Of the task [m/s^2]."""
+    """Gravity of the task [m/s^2]."""
     labels: int
-    """Groups of constraints."""
+    """Number of groups of constraints."""
     fluids: int
-    """Numbers of a fluid."""
+    """Number of fluid parameters."""
     ground: int
     """Pose of the ground, -1 if its height is not sampled."""
     ground_height: float
@@ -364,7 +362,7 @@ def sample(
     env = wp.tid()
     if chosen[env] == 0:
         return
-    # A stream of its own, with a number for each parameter whether it is used or not: goals and the other parameters do
+    # A separate stream, with a number for each parameter whether it is used or not: goals and the other parameters do
     # not depend on which parameters are drawn.
     random = wp.rand_init(seed[env], ~episode[env])
     for k in range(sampled.ranges.shape[0]):

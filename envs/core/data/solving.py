@@ -1,4 +1,4 @@
-"""Which solver a task runs: the part of a configuration that says so."""
+"""Choice of a task's solver: the solver part of its configuration."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from pbd_gym.sim.solver import Method, check_method
 
 @dataclass(frozen=True, kw_only=True)
 class SolverConfig:
-    """Base of the configurations of tasks, with which ``gym.make(id, method="jacobi", iterations=4)`` works.
+    """Base of task configurations, which supports ``gym.make(id, method="jacobi", iterations=4)``.
 
-    The defaults are best for small steps, as the tasks take them; see docs/accuracy.md for the others. Start states are
+    The defaults are best for small steps, which the tasks use; see docs/accuracy.md for the others. Start states are
     found with the defaults.
     """
 
     iterations: int = 1
     """Sweeps over all constraints in each substep."""
     method: Method = "gauss-seidel"
-    """What an iteration does: ``"gauss-seidel"``, ``"symmetric"`` or ``"jacobi"``, as in :class:`pbd_gym.Solver`."""
+    """Type of iteration: ``"gauss-seidel"``, ``"symmetric"`` or ``"jacobi"``, as in :class:`pbd_gym.Solver`."""
     relaxation: float = 1.0
     """Factor of Jacobi's corrections, above 0 and below 2."""
     chebyshev: float = 0.0
     """Estimate of the spectral radius by which iterations are extrapolated, at least 0 and below 1; 0 for none."""
     piercings: bool = False
     """Whether edges that have been pulled through cloth are counted, for ``info["piercings"]``. It takes a twentieth of
-    the time of a crumpled towel, of one of 16 x 16 particles a sixth. The benchmark's protocol counts them."""
+    the time for a crumpled towel, a sixth for one of 16 x 16 particles. The benchmark's protocol counts them.
+    """
 
 
 def solver_options(config: Any) -> dict[str, Any]:
-    """Return the arguments of a solver that a configuration has, but for its substeps.
+    """Return the solver arguments in a configuration, except its substeps.
 
     Raises:
         ValueError: for a number out of its range, or an unknown method.
@@ -44,10 +45,10 @@ def solver_options(config: Any) -> dict[str, Any]:
 
 
 def with_default_solver(config: Any) -> Any:
-    """Return a configuration of the same task that has the defaults of :class:`SolverConfig`."""
+    """Return a configuration of the same task with the defaults of :class:`SolverConfig`."""
     return replace(config, **{f.name: f.default for f in _of_solver(config)})
 
 
 def _of_solver(config: Any) -> list[Field[Any]]:
-    """Return the fields of :class:`SolverConfig` that a configuration has."""
+    """Return the fields of :class:`SolverConfig` in a configuration."""
     return [f for f in fields(SolverConfig) if hasattr(config, f.name)]

@@ -1,4 +1,4 @@
-"""States that episodes start from: made once in one batch, and kept on disk under a name that says what made them."""
+"""Start states of episodes: made once in one batch, and cached on disk under a digest of what determines them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from pbd_gym.sim.solver import Solver
 
 _LOGGER = logging.getLogger(__name__)
 _DIGEST = 32
-"""Bytes of a digest, which is at the end of each file."""
+"""Number of bytes of the digest at the end of each file."""
 DELAY = 5.0
-"""What is made sooner is not announced [s]."""
+"""Duration above which making states is announced [s]."""
 _TEXT = "making the states that episodes start from (once; they are kept for later starts) ..."
 
 
@@ -45,20 +45,18 @@ def cached(
 ) -> np.ndarray:
     """Return an array from the cache, or make and keep it.
 
-    A file counts only if it is whole, was kept for the same thing, and holds finite numbers of the right shape and
-    dtype. Otherwise a message is logged, and the array is made and kept again. One process makes it while others that
-    need it wait.
+    A file is valid only if it is complete, was stored for the same inputs, and holds finite numbers of the right shape
+    and dtype. Otherwise a message is logged, and the array is made and stored again. One process makes it while others
+    that need it wait.
 
     Args:
         what: everything that the array depends on; see :func:`pbd_gym.envs.core.data.identity.identity_of`. The text of
-            this package, the versions of Warp and NumPy and the kind of device count too.
-        device: Warp device that makes it.
-        make: makes it.
-        shape: of the array; None for any.
-        dtype: of the array.
+            this package, the versions of Warp and NumPy and the kind of device are included too. device: Warp device
+            that makes it. make: function that makes it. shape: shape of the array; None for any. dtype: dtype of the
+            array.
 
     Raises:
-        ValueError: if what is made has another shape or dtype, or numbers that are not finite.
+        ValueError: if the new array has a wrong shape or dtype, or numbers that are not finite.
     """
     kind = "cpu" if device.is_cpu else device.name
     key = identity_of((what, package_digest(), wp.config.version, np.__version__, kind))
@@ -75,13 +73,13 @@ def cached(
         array = _checked(make(), shape, dtype)
         try:
             _write(path, key, array)
-        except OSError as error:  # costs time at the next start, no more
+        except OSError as error:  # only costs time at the next start
             _LOGGER.warning("pbd_gym: start states are not kept: %s; PBD_GYM_CACHE can name another folder", error)
     return array
 
 
 def _write(path: Path, key: str, array: np.ndarray) -> None:
-    """Write an array, and after it a digest of its bytes and of what it was made for."""
+    """Write an array, followed by a digest of its bytes and of its inputs."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     with replacing(path) as file:
@@ -90,11 +88,11 @@ def _write(path: Path, key: str, array: np.ndarray) -> None:
 
 
 def _read(path: Path, key: str) -> np.ndarray:
-    """Read what :func:`_write` wrote.
+    """Read a file from :func:`_write`.
 
     Raises:
         OSError: if it cannot be read.
-        ValueError: if a bit of it has changed, or it was made for something else.
+        ValueError: if any bit has changed, or it was made for other inputs.
     """
     data = path.read_bytes()
     if _digest(key, data[:-_DIGEST]) != data[-_DIGEST:]:
@@ -108,10 +106,10 @@ def _digest(key: str, data: bytes) -> bytes:
 
 
 def _checked(array: np.ndarray, shape: tuple[int, ...] | None, dtype: Any) -> np.ndarray:
-    """Return an array that is what it should be.
+    """Return an array after checking it.
 
     Raises:
-        ValueError: if it is not.
+        ValueError: if it is invalid.
     """
     if array.dtype != dtype or (shape is not None and array.shape != shape):
         wanted = "" if shape is None else f" {shape}"
@@ -125,13 +123,10 @@ class Handler:
     """A batch of copies of a scene in which a script lifts, carries and drops particles.
 
     Args:
-        scene: what one copy holds; it must have at least one grip.
-        positions: where the copies begin [m], shape (copies, n, 3).
-        substeps: simulation steps per step.
-        step_time: duration of a step [s].
-        damping: rate at which particles lose velocity [1/s].
-        device: Warp device.
-        starts: states of the whole bank, if more than there are copies: all its batches have one kernel then.
+        scene: scene of one copy, with at least one grip. positions: initial positions of the copies [m], shape (copies,
+        n, 3). substeps: simulation steps per step. step_time: duration of a step [s]. damping: rate at which particles
+        lose velocity [1/s]. device: Warp device. starts: number of states of the whole bank, if larger than the number
+        of copies, so that all its batches share one kernel.
     """
 
     def __init__(
@@ -154,12 +149,12 @@ class Handler:
         self.step_time = step_time
 
     def grasp(self, particles: np.ndarray) -> None:
-        """Let the first grips hold particles, -1 for none, shape (copies, some grips), int; the rest is let go."""
-        others = self.model.grip_count - particles.shape[1]  # a person's hand is of no concern to the task
+        """Make the first grips hold particles, -1 for none, shape (copies, some grips), int; the others release."""
+        others = self.model.grip_count - particles.shape[1]  # a person's hand does not concern the task
         self.state.hold(np.pad(particles, ((0, 0), (0, others)), constant_values=-1))
 
     def move(self, shift: np.ndarray, steps: int) -> None:
-        """Move the grips by a shift in equal steps [m], shape (copies, grips, 3) or what broadcasts to it."""
+        """Move the grips by a shift in equal steps [m], broadcast to shape (copies, grips, 3)."""
         self.control.move(np.asarray(shift, dtype=np.float64) / steps)
         for _ in range(steps):
             self.solver.step(self.state, self.control, self.step_time)
@@ -174,8 +169,8 @@ class Handler:
 
 
 def _lanes(starts: int) -> int:
-    """Return the lane count for a number of states: sixteen, or where they are few, that of as few environments.
+    """Return the lane count for a number of states: sixteen, or for few states, that of as few environments.
 
-    Sixteen lanes would take a little less time then, and one more kernel, which compiles for longer than that.
+    Sixteen lanes would then be slightly faster, but need one more kernel, whose compilation takes longer than that.
     """
     return 1 if starts <= 5 else 8 if starts <= 40 else 16

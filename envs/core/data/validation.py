@@ -1,4 +1,4 @@
-"""Checks of what a user hands in. Each raises one error that names what is wrong, before anything has changed."""
+"""Checks of user input. Each raises one error that names the fault, before anything has changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pbd_gym.runtime.checks import instance, integers, number, switch, whole
 Split = Literal["train", "eval", "all"]
 SPLITS: tuple[Split, ...] = ("train", "eval", "all")
 SEEDS = 2**128
-"""Largest seed: NumPy's streams have as many."""
+"""Largest seed: the size of NumPy's seeds."""
 _OPTIONS = ("reset_mask", "split", "variation", "parameters")
 
 
@@ -27,7 +27,7 @@ def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
 
     Args:
         config_type: dataclass of the task's numbers.
-        overrides: values by field; :class:`Derived` ones follow from the configuration that the others make.
+        overrides: values by field; :class:`Derived` ones follow from the configuration of the others.
 
     Raises:
         TypeError: for a field that does not exist; the message names the closest one.
@@ -47,10 +47,10 @@ def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
 
 
 def make_options(name: str, kind: Any, given: Any) -> Any:
-    """Return options that a user gave as an object of their dataclass, as a mapping of its fields, or not at all.
+    """Return options given as an object of their dataclass, as a mapping of its fields, or not at all.
 
     Raises:
-        TypeError: for something else, an unknown field, or a value of a wrong type.
+        TypeError: for anything else, an unknown field, or a value of a wrong type.
         ValueError: for a value out of its range.
     """
     if isinstance(given, kind):
@@ -101,7 +101,7 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
 
 
 def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = ()) -> None:
-    """Check every number of a task configuration: all are finite, and none is negative. Words and None are let pass.
+    """Check every number of a task configuration: all are finite, and none is negative. Words and None are accepted.
 
     Args:
         config: dataclass of numbers and tuples of numbers.
@@ -109,7 +109,7 @@ def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = 
         signed: fields that may be negative, besides those with ``metadata={"signed": True}``.
 
     Raises:
-        TypeError: for the first one that is no number.
+        TypeError: for the first value that is not a number.
         ValueError: for the first one out of range.
     """
     check_types(type(config), {field.name: getattr(config, field.name) for field in dataclasses.fields(config)})
@@ -132,7 +132,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def on_host(value: Any) -> Any:
-    """Return a torch tensor as a NumPy array, bfloat16 as float32, since NumPy lacks it; anything else as it is."""
+    """Return a torch tensor as a NumPy array, bfloat16 as float32, since NumPy lacks it; other values unchanged."""
     if not is_tensor(value):
         return value
     value = value.detach()
@@ -143,7 +143,7 @@ def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return actions as a float32 array of ``shape``.
 
     Raises:
-        TypeError: for an array of a dtype that is not floating; whole numbers in lists are taken.
+        TypeError: for an array of a dtype that is not floating; whole numbers in lists are accepted.
         ValueError: for a wrong shape, or a number that is not finite.
     """
     given = np.asarray(on_host(actions))
@@ -162,11 +162,11 @@ def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
 
 
 def write_actions(target: Any, actions: Any) -> None:
-    """Copy actions to a device array without waiting for the device; what is not there yet goes through the host.
+    """Copy actions to a device array without waiting for the device; those not on it yet go through the host.
 
     Raises:
         TypeError: for a dtype that is not floating.
-        ValueError: for a wrong shape, or (of actions on the host) a number that is not finite.
+        ValueError: for a wrong shape, or (for actions on the host) a number that is not finite.
     """
     if not is_tensor(actions) or str(actions.device) != str(target.device.alias):
         target.assign(check_actions(actions, target.shape))
@@ -180,18 +180,17 @@ def write_actions(target: Any, actions: Any) -> None:
 
 
 def check_options(options: dict[str, Any] | None, num_envs: int, device: str | None = None) -> Any:
-    """Return which environments a reset is for, bool, shape (num_envs,). The caller's dict is left as it is.
+    """Return the mask of environments to reset, bool, shape (num_envs,). The caller's dict is not changed.
 
-    A mask that is a tensor on ``device`` stays a tensor there, and may choose nothing: looking would wait for the
-    device.
+    A mask that is a tensor on ``device`` stays a tensor there, and may choose nothing, since checking would wait for
+    the device.
 
     Args:
-        options: of the reset.
-        num_envs: environments.
-        device: where masks may be tensors, such as ``"cuda:0"``; None if nowhere.
+        options: options of the reset. num_envs: number of environments. device: device on which masks may be tensors,
+        such as ``"cuda:0"``; None if not supported.
 
     Raises:
-        TypeError: for options that are no mapping.
+        TypeError: for options that are not a mapping.
         ValueError: for an unknown option, or a mask of a wrong shape or dtype, or one that chooses nothing.
     """
     if options is not None and not isinstance(options, Mapping):
@@ -215,7 +214,7 @@ def check_options(options: dict[str, Any] | None, num_envs: int, device: str | N
 
 
 def split_range(split: Split, count: int) -> tuple[int, int]:
-    """Return the first of ``count`` start states that belongs to a split, and how many do.
+    """Return the first of ``count`` start states that belongs to a split, and the size of the split.
 
     The first four fifths are for training and the rest for evaluation, as in SoftGym; a single one serves both.
 
@@ -231,12 +230,10 @@ def split_range(split: Split, count: int) -> tuple[int, int]:
 def check_starts(
     options: dict[str, Any] | None, split: Split, count: int, num_envs: int
 ) -> tuple[np.ndarray | int, np.ndarray | int]:
-    """Return the first start state and the number of them that a reset draws from, for each environment.
+    """Return the first start state and the number of states from which a reset draws, for each environment.
 
     Args:
-        options: of the reset.
-        split: what is drawn from without an option.
-        count: start states there are.
+        options: options of the reset. split: default split. count: number of start states.
         num_envs: environments.
 
     Raises:
@@ -255,10 +252,11 @@ def check_starts(
 
 
 def split_seed(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return a 32-bit seed per environment, int32, shape (num_envs,), and who has one, bool; or None.
+    """Return a 32-bit seed per environment, int32, shape (num_envs,), and a mask of those that have one, bool; or None.
 
     Args:
-        seed: one number, to which each environment adds its own; or a number or None per environment, in a sequence, an
+        seed: one number, to which each environment adds its index; or a number or None per environment, in a sequence,
+        an
             array or a tensor; or None.
         num_envs: environments.
 

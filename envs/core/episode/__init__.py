@@ -1,1 +1,1 @@
-"""The life of an episode: how it begins, when it is over, and what disturbs it."""
+"""Life of an episode: its beginning, its end, and its disturbances."""

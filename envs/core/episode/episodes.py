@@ -1,4 +1,4 @@
-"""What is the same for every task: the end of a step, and the start of an episode."""
+"""Parts that all tasks share: the end of a step, and the start of an episode."""
 
 from typing import no_type_check
 
@@ -26,7 +26,7 @@ FINISH = wp.constant(4)
 @wp.func
 @no_type_check
 def empty_share(held: wp.array2d[wp.int32], env: int):
-    """Share of the grips of an environment that hold nothing; 1 if it has none."""
+    """Return the share of an environment's grips that hold nothing; 1 if it has none."""
     empty = int(0)
     for slot in range(held.shape[1]):
         if held[env, slot] < 0:
@@ -37,7 +37,7 @@ def empty_share(held: wp.array2d[wp.int32], env: int):
 @wp.func
 @no_type_check
 def sum_of_terms(terms: wp.array2d[float], env: int):
-    """Sum of the reward terms of an environment."""
+    """Return the sum of the reward terms of an environment."""
     total = float(0.0)
     for k in range(terms.shape[1]):
         total += terms[env, k]
@@ -47,10 +47,10 @@ def sum_of_terms(terms: wp.array2d[float], env: int):
 @wp.func
 @no_type_check
 def finish_reward(normalized: float, at_goal: wp.int32, done: float, success: wp.int32):
-    """Reward for putting something down: the normalised performance, what else is ``done``, and success.
+    """Return the reward for putting something down: the normalised performance, other conditions ``done``, and success.
 
-    It is no less than -1 before the goal, or the few episodes that end much farther from it than they began would rule
-    what is learned. At the goal it is more by what is done.
+    It is at least -1 before the goal, since otherwise the few episodes that end much farther from it than they began
+    would dominate the learning. At the goal the share that is done is added.
     """
     return wp.max(normalized, -1.0) + float(at_goal) * done + float(success)
 
@@ -58,11 +58,11 @@ def finish_reward(normalized: float, at_goal: wp.int32, done: float, success: wp
 @wp.func
 @no_type_check
 def done_share(let_go: int, empty: float, rest_steps: wp.int32, rest_needed: int):
-    """Return what is done of what success asks for beside the goal.
+    """Return the completed share of the conditions for success besides the goal.
 
-    Hands let go: the share that is ``empty``. They learn to open one at a time, since those of an agent that tries this
-    and that are hardly ever all at rest. Plates and cups, which let go of nothing, keep still: 1, and the share of the
-    time for which all has to be at rest.
+    For hands, which must release, it is the share that is ``empty``. They learn to open one at a time, since the
+    objects of an exploring agent are hardly ever all at rest. For plates and cups, which release nothing, it is 1 plus
+    the share of the required rest time.
     """
     calm = wp.min(float(rest_steps) / float(wp.max(rest_needed, 1)), 1.0)
     return wp.where(let_go != 0, empty, 1.0 + calm)
@@ -70,25 +70,25 @@ def done_share(let_go: int, empty: float, rest_steps: wp.int32, rest_needed: int
 
 @wp.struct
 class Rules:
-    """What rewards and ends follow from."""
+    """Rules that determine rewards and ends."""
 
     autoreset: int
     reward_mode: int
     time_limit: int
     """Steps of an episode, 0 for no limit."""
     best: float
-    """The performance that counts as 1 when normalised."""
+    """Performance that counts as 1 when normalised."""
     success_at: float
-    """The normalised performance that counts as being at the goal; where it is not above zero the score tells."""
+    """Normalised performance that counts as being at the goal; if not above zero, the score decides."""
     let_go: int
-    """Whether success asks that nothing is held."""
+    """Whether success requires that nothing is held."""
     rest_needed: int
-    """Control steps that success asks everything to be at rest for."""
+    """Number of control steps for which success requires everything to be at rest."""
 
 
 @wp.struct
 class Physics:
-    """What the physics says of each environment."""
+    """Physics results of each environment."""
 
     held: wp.array2d[wp.int32]
     failed: wp.array1d[wp.int32]
@@ -99,7 +99,7 @@ class Physics:
 
 @wp.struct
 class Rating:
-    """How well each environment does; buffers by name."""
+    """Ratings of each environment; buffers by name."""
 
     terms: wp.array2d[float]
     start_performance: wp.array1d[float]
@@ -111,7 +111,7 @@ class Rating:
 
 @wp.struct
 class Signs:
-    """What success is made of; buffers by name."""
+    """Conditions of success; buffers by name."""
 
     rest_steps: wp.array1d[wp.int32]
     at_goal: wp.array1d[wp.int32]
@@ -122,7 +122,7 @@ class Signs:
 
 @wp.struct
 class Ends:
-    """How far each episode is, and what ends it; buffers by name."""
+    """Progress of each episode, and its end conditions; buffers by name."""
 
     elapsed: wp.array1d[wp.int32]
     finished: wp.array1d[wp.int32]
@@ -137,20 +137,20 @@ class Ends:
 
 @wp.struct
 class StartStates:
-    """What episodes start from."""
+    """Start states of episodes."""
 
     positions: wp.array2d[wp.vec3]
-    """Of the particles, shape (starts, n) [m]."""
+    """Positions of the particles, shape (starts, n) [m]."""
     memory: wp.array2d[float]
     """Permanent strains of clay, shape (1 or starts, k)."""
     held: wp.array1d[wp.int32]
     """Particle in each grip, -1 for none."""
     hands: wp.array2d[wp.vec3]
-    """Where each grip is, shape (starts, grips) [m]."""
+    """Places of the grips, shape (starts, grips) [m]."""
     poses: wp.array3d[float]
-    """Of colliders that move, shape (1 or starts, moving, 7)."""
+    """Poses of moving colliders, shape (1 or starts, moving, 7)."""
     roles: wp.array1d[wp.int32]
-    """What each of these is to the task."""
+    """Role of each moving collider in the task."""
 
 
 @wp.struct
@@ -179,17 +179,17 @@ def conclude(
     signs: Signs,
     ends: Ends,
 ):
-    """Work out the reward, count the step, and say which environments end and which begin anew.
+    """Compute the reward, count the step, and mark the environments that end and those that restart.
 
-    The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
-    normalised performance, or :func:`finish_reward`. Success takes more than being at the goal where ``let_go`` is not
-    zero (nothing is held) or ``rest_needed`` is not (``rest_steps`` has come to it); see
+    The reward is the sum of the terms (dense, and sparse if the terms are sparse), the gain of performance (delta), the
+    normalised performance, or :func:`finish_reward`. Success requires more than being at the goal if ``let_go`` is not
+    zero (nothing may be held) or ``rest_needed`` is not (``rest_steps`` must have reached it); see
     :class:`pbd_gym.envs.core.task.Completion`.
 
-    ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
-    their reward is zero and nothing ends. An environment whose physics failed (see
-    :mod:`pbd_gym.envs.core.episode.watching`) has been put back to the start already, is rated there, and is
-    terminated. So is one whose rating is not finite: it counts as zero.
+    ``finished`` marks environments whose episode was over before this step. In next-step mode they are reset now: their
+    reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.episode.watching`)
+    has already been reset to the start, is rated there, and is terminated. So is one whose rating is not finite, which
+    counts as zero.
     """
     env = wp.tid()
     resetting = rules.autoreset == NEXT_STEP and ends.finished[env] != 0
@@ -225,7 +225,7 @@ def conclude(
     if rules.success_at > 0.0:
         signs.at_goal[env] = wp.where(normalized >= rules.success_at, 1, 0)
     signs.at_rest[env] = wp.where(signs.rest_steps[env] >= rules.rest_needed, 1, 0)
-    if bad != 0:  # it has been put back to the start
+    if bad != 0:  # it has been reset to the start
         signs.at_goal[env] = 0
         signs.at_rest[env] = 0
     empty = empty_share(physics.held, env)
@@ -279,10 +279,10 @@ def reset_state(
     # State:
     bodies: Bodies,
 ):
-    """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget.
+    """Put the chosen environments into their start configuration, at rest, including hands, and clear clay's memory.
 
-    Colliders that move go to where the start state has them. Places of paddles grow with the size of the task, and the
-    height of the ground is drawn elsewhere: ``roles`` says which is what.
+    Moving colliders go to their place in the start state. Places of paddles grow with the size of the task, and the
+    height of the ground is drawn elsewhere: ``roles`` distinguishes them.
     """
     env, i = wp.tid()
     if chosen[env] == 0:
@@ -335,12 +335,12 @@ def begin(
     rest_steps: wp.array1d[wp.int32],
     diverged: wp.array1d[wp.int32],
 ):
-    """Count a new episode for the chosen environments, and sample what it starts from."""
+    """Begin a new episode of the chosen environments, and sample its start."""
     env = wp.tid()
     if chosen[env] != 0:
         elapsed[env] = 0
         episode[env] = episode[env] + 1
-        # A stream of its own, so that the goals do not depend on how many starts there are.
+        # A separate stream, so that the goals do not depend on the number of starts.
         random = random_stream(~seed[env], episode[env])
         start[env] = start_first[env] + wp.randi(random, 0, start_count[env])
         finished[env] = 0
@@ -363,9 +363,10 @@ def remember(
     at_rest: wp.array1d[wp.int32],
     is_success: wp.array1d[wp.int32],
 ):
-    """Note how well an episode begins: the first gain is counted from there, whatever it is normalised with.
+    """Store the performance at the beginning of an episode, from which the first gain is counted, however it is
+    normalised.
 
-    No episode begins with a success: nothing has been done, and nobody has watched whether anything moves.
+    No episode begins with a success: nothing has been done, and rest has not been observed yet.
     """
     env = wp.tid()
     if chosen[env] != 0:
@@ -384,6 +385,6 @@ def count_overflow(
     # Out:
     fluid_overflow: wp.array1d[wp.int32],
 ):
-    """Add up what each environment had no room for; one with a fluid is a group of its own."""
+    """Add up the overflows of each environment; one with a fluid is a group of its own."""
     env = wp.tid()
     fluid_overflow[env] = left_out[env, 0] + left_out[env, 1]

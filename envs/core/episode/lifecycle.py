@@ -1,4 +1,4 @@
-"""The life cycle of episodes: the launches that begin, restart and end them, prepared once, and what disturbs them."""
+"""Life cycle of episodes: launches that begin, restart and end them, prepared once, and disturbances."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CLOTH = 2
 
 
 def expose_to_wind(scene: Scene) -> None:
-    """Let all cloth of a scene feel the air.
+    """Expose all cloth of a scene to the air.
 
     Raises:
         ValueError: for a scene without cloth.
@@ -52,7 +52,7 @@ def disturb(
     forces: wp.array4d[float],
     wind: wp.array3d[float],
 ):
-    """Write what was drawn into the control: a push shared by all particles alike, and the velocity of the air."""
+    """Write the drawn values to the control: a push shared equally by all particles, and the velocity of the air."""
     env, i = wp.tid()
     if chosen[env] == 0:
         return
@@ -66,7 +66,7 @@ def disturb(
 
 
 class Disturbance:
-    """What turns parameters of a batch into forces and wind of its control.
+    """Conversion of a batch's parameters to forces and wind of its control.
 
     Args:
         world: the environments.
@@ -84,10 +84,13 @@ class Disturbance:
         self._forces = control.forces_scalar
         every = wp.array(np.ones(world.num_envs), dtype=wp.int32, device=world.model.device)
         self.restore = self.begin(every)
-        """Launches that write the parameters of all environments, as when a state was loaded."""
+        """Launches that write the parameters of all environments, as after a state was loaded."""
 
     def begin(self, chosen: Any) -> Launches:
-        """Return the launches that write the parameters of the chosen environments, none if there are no such."""
+        """Return the launches that write the parameters of the chosen environments;
+
+        none if there are no disturbances.
+        """
         if self._first < 0:
             return Launches()
         world = self._world
@@ -110,11 +113,13 @@ AUTORESET = {
 
 
 def add_buffers(world: World, observations: View) -> None:
-    """Add what every batch keeps for each environment: its episode, random numbers, results, actions and goals.
+    """Add the data that every batch keeps for each environment:
+
+    its episode, random numbers, results, actions and goals.
 
     Args:
         world: the environments.
-        observations: what agents see of them.
+        observations: observations of them.
     """
     buffers, task = world.buffers, world.task
     counters = ("seed", "episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps")
@@ -142,14 +147,13 @@ def add_buffers(world: World, observations: View) -> None:
 
 
 class Lifecycle:
-    """What a batch does with episodes besides the physics.
+    """Episode handling of a batch besides the physics.
 
     Args:
         world: the environments, which have their start states.
-        disturbance: what pushes them.
-        autoreset: when environments begin anew by themselves.
+        disturbance: forces and wind on them. autoreset: when environments reset automatically.
         initially_held: particle that each grip holds at the start, -1 for none, shape (grips,), int32.
-        hands: where each grip is at the start, shape (starts, grips, 3) [m].
+        hands: start place of each grip, shape (starts, grips, 3) [m].
     """
 
     def __init__(
@@ -177,18 +181,18 @@ class Lifecycle:
                 poses=wp.array(poses, dtype=float, ndim=3),
                 roles=wp.array(self._collider_roles()),
             )
-            """What episodes start from."""
+            """Start states of episodes."""
         self._loads = Loads(world) if world.solver.options.wrenches else None
         self.passing = Passing(world) if world.solver.passages else None
-        """Counts what goes through cloth and ropes, if that is asked for."""
+        """Counter of passages through cloth and ropes, if requested."""
         self.begin: Launches = self._begin(b["chosen"])
-        """For the environments in buffer ``chosen``."""
+        """Launches that begin episodes of the environments in buffer ``chosen``."""
         self.restart: Launches = self._begin(b["restart"])
-        """For those in buffer ``restart``."""
+        """Launches that begin episodes of the environments in buffer ``restart``."""
         self.inspect: Any = prepare(world, inspect, state.grip_positions, state.poses, b["goals"], state.diverged)
-        """Adds to the environments that the solver has marked as diverged."""
+        """Launch that adds to the environments marked as diverged by the solver."""
         self.reset_diverged: Any = self._reset_state(state.diverged)
-        """Puts these back to the start."""
+        """Launch that resets these to the start."""
         rules = filled(
             episodes.Rules,
             autoreset=AUTORESET[autoreset],
@@ -208,7 +212,7 @@ class Lifecycle:
             inverted=state.inverted,
         )
         self.conclude = Launches([prepare(world, episodes.conclude, rules, physics, *self._record())])
-        """Rewards, ends, what is to be restarted, what there was no room for, and what colliders bore."""
+        """Launches for rewards, ends, restarts, overflows, and the loads of colliders."""
         if world.scene.fluid is not None:
             self.conclude.append(prepare(world, episodes.count_overflow, state.fluid.overflow, b["fluid_overflow"]))
         if self._loads is not None:
@@ -219,7 +223,7 @@ class Lifecycle:
         return [of_buffers(kind, self.world.buffers) for kind in (episodes.Rating, episodes.Signs, episodes.Ends)]
 
     def _collider_roles(self) -> np.ndarray:
-        """Return what each moving collider is to the task, shape (moving colliders,), int32."""
+        """Return the role of each moving collider in the task, shape (moving colliders,), int32."""
         model = self.world.model
         roles = np.full(len(model.moving_colliders), int(episodes.OBSTACLE), dtype=np.int32)
         roles[slots_of(self.world.actions.paddles, model)] = int(episodes.PADDLE)
@@ -247,7 +251,7 @@ class Lifecycle:
         return launches
 
     def _reset_state(self, chosen: Any) -> Any:
-        """Return the launch that puts particles, hands and colliders where episodes start."""
+        """Return the launch that puts particles, hands and colliders at the start of episodes."""
         world, b, state = self.world, self.world.buffers, self.world.state
         bodies = filled(
             episodes.Bodies,
@@ -267,7 +271,7 @@ class Lifecycle:
         )  # fmt: skip
 
     def _sample_parameters(self, chosen: Any) -> list[Any]:
-        """Return the launches that sample what differs from environment to environment."""
+        """Return the launches that sample the parameters that differ between environments."""
         world, b, model, state = self.world, self.world.buffers, self.world.model, self.world.state
         if not world.randomization.columns:
             return []

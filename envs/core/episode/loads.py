@@ -1,4 +1,4 @@
-"""What colliders are pushed with: wrenches of the last control step, for infos."""
+"""Loads on colliders: wrenches of the last control step, for infos."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ wp.set_module_options({"enable_backward": False})
 
 @wp.struct
 class Loaded:
-    """What colliders are, and what has been summed over the last control step."""
+    """Colliders, and the sums over the last control step."""
 
     lanes: int
     scale: wp.float64
-    """What makes a force of a sum [1/s^2]."""
+    """Factor that turns a sum into a force [1/s^2]."""
     order: wp.array1d[wp.int32]
     """Collider of each sum."""
     slots: wp.array1d[wp.int32]
-    """Pose of each collider, -1 for one that stands still."""
+    """Pose of each collider, -1 for one at rest."""
     origins: wp.array1d[wp.vec3]
-    """Where those are [m]."""
+    """Origins of the colliders at rest [m]."""
     poses: wp.array3d[float]
     sums: wp.array4d[float]
-    """Of forces and moments about the origin of the world, shape (groups, colliders, 6, lanes)."""
+    """Sums of forces and of moments about the world origin, shape (groups, colliders, 6, lanes)."""
 
 
 @wp.kernel
@@ -42,9 +42,9 @@ def report(
     # Out:
     wrenches: wp.array3d[float],
 ):
-    """Write what :meth:`pbd_gym.sim.state.State.get_wrenches` returns; 0 where the physics failed.
+    """Write the wrenches as :meth:`pbd_gym.sim.state.State.get_wrenches` returns them; 0 where the physics failed.
 
-    Moments are taken from the origin of the world to that of the collider in double precision: far out they are
+    Moments are moved from the world origin to that of the collider in double precision, since far out they are
     differences of large numbers.
     """
     env, k = wp.tid()
@@ -81,7 +81,7 @@ def forget(
     # Out:
     wrenches: wp.array3d[float],
 ):
-    """Write zeros for the chosen environments: nothing has pushed anything in an episode that only begins."""
+    """Write zeros for the chosen environments: nothing has pushed anything at the start of an episode."""
     env, k = wp.tid()
     if chosen[env] != 0:
         for n in range(wp.static(NUMBERS)):
@@ -91,7 +91,7 @@ def forget(
 class Loads:
     """Keeps the wrenches of every environment in buffer ``wrenches``, shape (num_envs, colliders, 6) [N and N m].
 
-    Snapshots leave the buffer out: it is made anew by every step, and has no part in what comes.
+    Snapshots omit the buffer, since every step rewrites it and the future does not depend on it.
 
     Args:
         world: the environments, whose solver sums wrenches.
@@ -123,5 +123,5 @@ class Loads:
         return prepare(self._world, report, *inputs, dim=self._shape)
 
     def begin(self, chosen: Any) -> Any:
-        """Return the launch that clears it where episodes begin."""
+        """Return the launch that clears it when episodes begin."""
         return prepare(self._world, forget, chosen, self._wrenches, dim=self._shape)

@@ -1,4 +1,4 @@
-"""What has gone through cloth or ropes within an action, for infos."""
+"""Passages through cloth or ropes within an action, for infos."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def count(
     # Out:
     passages: wp.array1d[wp.int32],
 ):
-    """Add what passed in a control step to what did in the action before; with the first of them counts begin anew."""
+    """Add the passages of a control step to those of the action so far; its first control step resets the count."""
     env = wp.tid()
     passages[env] = goes_on * passages[env] + passed[env]
 
@@ -34,7 +34,7 @@ def forget(
     # Out:
     passages: wp.array1d[wp.int32],
 ):
-    """Write zeros for the chosen environments: nothing has passed in an episode that only begins."""
+    """Write zeros for the chosen environments: nothing has passed at the start of an episode."""
     env = wp.tid()
     if chosen[env] != 0:
         passages[env] = 0
@@ -43,7 +43,7 @@ def forget(
 class Passing:
     """Keeps the passages of every environment in buffer ``passages``, shape (num_envs,), int32.
 
-    Snapshots leave the buffer out: it is made anew by every action, and has no part in what comes.
+    Snapshots omit the buffer, since every action rewrites it and the future does not depend on it.
 
     Args:
         world: the environments, whose solver counts passages.
@@ -57,9 +57,9 @@ class Passing:
         self._counts = [prepare(world, count, world.state.passed, int(goes_on), self._passages) for goes_on in (0, 1)]
 
     def after_step(self, step: int) -> None:
-        """Count what has passed in control step number ``step`` of an action."""
+        """Count the passages in control step number ``step`` of an action."""
         self._counts[min(step, 1)].launch()
 
     def begin(self, chosen: Any) -> Any:
-        """Return the launch that clears it where episodes begin."""
+        """Return the launch that clears it when episodes begin."""
         return prepare(self._world, forget, chosen, self._passages)

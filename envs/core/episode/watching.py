@@ -1,4 +1,4 @@
-"""What is watched while episodes go on: whether one has failed, and whether everything is at rest."""
+"""Watches during episodes: whether one has failed, and whether everything is at rest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def count_rest(
 ):
     """Count the control steps in a row, up to ``needed``, whose mean displacement is at most ``farthest`` [m].
 
-    What is in the depot in the end does not count: it is nowhere, and the less water there is the more of it waits.
+    Particles in the depot at the end do not count: they are inactive, and the less water there is the more of them are
+    parked.
     """
     env = wp.tid()
     group = env // lanes
@@ -50,19 +51,19 @@ def count_rest(
             dz = z - before[group, i, 2, lane]
             total += wp.sqrt(dx * dx + dy * dy + dz * dz)
             count += 1
-    # What is not a number is not at rest.
+    # NaN is not at rest.
     still = total <= farthest * float(count)
     rest_steps[env] = wp.where(still, wp.min(rest_steps[env] + 1, needed), 0)
 
 
 class RestWatch:
-    """Counts for how many control steps in a row each environment has been at rest, in the buffer ``rest_steps``.
+    """Counts the control steps in a row in which each environment has been at rest, in the buffer ``rest_steps``.
 
-    It compares positions at both ends of a control step. Velocities will not do: contacts make particles tremble by
-    some cm/s within single substeps, which nobody sees. Nor will one control step: what swings turns around in it.
+    It compares positions at both ends of a control step. Velocities are unsuitable: contacts make particles tremble by
+    some cm/s within single substeps, invisibly. So is a single control step: a swinging object turns around in it.
 
     Args:
-        world: the environments; unless success in their task asks for rest, nothing is watched.
+        world: the environments; unless success in their task requires rest, nothing is watched.
     """
 
     def __init__(self, world: World) -> None:
@@ -82,7 +83,7 @@ class RestWatch:
         )  # fmt: skip
 
     def before_step(self) -> None:
-        """Note where everything is before a control step."""
+        """Store all positions before a control step."""
         if self._watch is None:
             return
         if self._views is None:
@@ -97,8 +98,9 @@ class RestWatch:
 
 
 MARGIN = 6.0
-"""How many times faster than its hands and a fall a particle may be. Measured with random full actions: at most
-2.4 times for a soft body pulled at both ends, 2.3 times for a pendulum, 1.3 times for cloth and ropes."""
+"""Factor by which a particle may be faster than its hands and a fall. Measured with random full actions: at most 2.4
+for a soft body pulled at both ends, 2.3 for a pendulum, 1.3 for cloth and ropes.
+"""
 
 
 def speed_limit(hands: Hands, ctrl_dt: float, gravity: float, ranges: Mapping[str, Range]) -> float:
@@ -108,10 +110,9 @@ def speed_limit(hands: Hands, ctrl_dt: float, gravity: float, ranges: Mapping[st
     the largest size and gravity that were declared, and that of the strongest wind.
 
     Args:
-        hands: what the hands can do.
-        ctrl_dt: time between actions [s].
+        hands: capabilities of the hands. ctrl_dt: time between actions [s].
         gravity: magnitude of the acceleration [m/s^2].
-        ranges: of the parameters that are drawn.
+        ranges: ranges of the drawn parameters.
     """
     diagonal = math.dist(hands.lower, hands.upper) * declared_largest(ranges, "size")
     hand = math.sqrt(hands.axes) * hands.max_step / ctrl_dt
@@ -130,10 +131,10 @@ def inspect(
     goals: wp.array3d[float],
     failed: wp.array1d[wp.int32],
 ):
-    """Mark environments as failed whose goals, hands or moving colliders are not finite.
+    """Mark environments as failed if their goals, hands or moving colliders are not finite.
 
-    The solver has marked those whose particles are too fast or too far. Goals that are not finite become zero, so that
-    the last observation of the episode is in its space; a new episode draws new ones.
+    The solver has already marked those whose particles are too fast or too far. Goals that are not finite become zero,
+    so that the last observation of the episode is in its space; a new episode draws new ones.
     """
     env = wp.tid()
     for k in range(goals.shape[1]):

@@ -1,1 +1,1 @@
-"""What tasks are composed of: starts, goals, scores and experts."""
+"""Building blocks of tasks: starts, goals, scores and experts."""

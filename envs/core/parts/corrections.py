@@ -1,4 +1,4 @@
-"""What a script would do from wherever somebody else has brought the hands: labels for a learner."""
+"""Corrections by a script from wherever somebody else has moved the hands: labels for a learner."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from pbd_gym.envs.core.parts.experts import Script, Waypoint, actions_left, grip
 from pbd_gym.envs.core.task import World
 
 NEAR, PASSING, PLACED = 0.12, 0.35, 0.1
-"""Distances, in steps of a hand, at which it is where it was told to go: to take hold of something there, on its way
-past it, and with something to lay down. Layers of a towel lie 5 mm apart, and a step of 8 cm is common: a learner that
-closes its hand a centimetre away takes the wrong one."""
+"""Distances, in steps of a hand, at which it counts as having arrived: to grasp something, in passing, and with
+something to lay down. Layers of a towel lie 5 mm apart, and a step of 8 cm is common: a learner that closes its hand a
+centimetre away grasps the wrong one.
+"""
 TAKEN = 0.4
-"""Distance, in steps of a hand, from what was to be taken hold of at which something else will do, for a hand that has
-closed early."""
+"""Distance, in steps of a hand, from the intended point at which another one is acceptable, for a hand that has closed
+early.
+"""
 PATIENCE = 5
-"""Actions without progress after which it plans anew."""
+"""Number of actions without progress after which it replans."""
 LATE = 15
-"""Actions at the end in which what is at its goal is left alone."""
+"""Number of final actions in which objects at their goal are left alone."""
 
 
 @dataclass
 class _Progress:
-    """How far one environment has come with its plan."""
+    """Progress of one environment with its plan."""
 
     left: list[Waypoint] = field(default_factory=list)
-    """Where its hands still have to go."""
+    """Remaining waypoints of its hands."""
     waited: int = 0
-    """Actions that they have waited at the first of these."""
+    """Number of actions waited at the first waypoint."""
     tries: int = 0
-    """Actions without progress on the way there."""
+    """Number of actions without progress towards it."""
     best: float = np.inf
-    """How near they have come to it [steps of a hand]."""
+    """Smallest distance from it so far [steps of a hand]."""
     taken: np.ndarray | np.bool = np.False_
     """Hands that have held something on the way, bool, shape (hands,)."""
 
@@ -41,12 +43,12 @@ class _Progress:
 class Corrections:
     """Follows the waypoints of a script by feedback: hands go straight to the next one from wherever they are.
 
-    They close or open before they go on, and stay until they have. Where they have lost what they held, or do not come
-    where they should, it plans anew. So its actions follow from what can be seen, and a learner that lags behind, or
-    does something else, is told how to go on from there. A script itself tells step after step when it is due.
+    They close or open before they continue, and stay until that is done. If they have lost the held particle, or do not
+    get where they should, it replans. So its actions follow from observable quantities, and a learner that lags behind,
+    or does something else, is shown how to continue from there. The script itself dictates step after step by time.
 
     Args:
-        script: of the task.
+        script: script of the task.
         world: environments in action mode ``"picker"``.
     """
 
@@ -79,7 +81,7 @@ class Corrections:
         return found.reshape(world.num_envs, -1)
 
     def _next(self, env: int, hands: np.ndarray, holds: np.ndarray) -> Waypoint | None:
-        """Return where hands are to go now, None where nothing is left to do."""
+        """Return the current target of the hands, None if nothing is left to do."""
         world, planned = self.world, False
         while True:
             progress = self.progress[env]
@@ -118,7 +120,7 @@ class Corrections:
             return waypoint
 
     def _taken_early(self, env: int, holds: np.ndarray) -> bool:
-        """Return whether hands that are on their way to take hold of something have done so already."""
+        """Return whether hands on their way to grasp something have already done so."""
         first, *later = self.progress[env].left
         closed = np.array(later[0].closed if later else first.closed)
         if np.any(first.closed) or not closed.any() or (closed != holds).any():

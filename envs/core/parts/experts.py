@@ -1,4 +1,4 @@
-"""Scripted experts: hands that follow waypoints, and what scripts need to look at and to act with."""
+"""Scripted experts: hands that follow waypoints, and helpers for scripts to observe and act."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pbd_gym.envs.core.task import Expert, World
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Where the hands of one environment go next, in a straight line."""
+    """Next target of one environment's hands, reached in a straight line."""
 
     positions: np.ndarray
     """[m], shape (hands, 3)."""
@@ -26,29 +26,33 @@ class Waypoint:
     speed: float = 1.0
     """Share of the largest step per action."""
     wait: int = 0
-    """Actions to stay at the end of the way; with ``action_mode="pick_place"`` the hands wait there anyway."""
+    """Actions to wait at the end of the way; with ``action_mode="pick_place"`` the hands wait there anyway."""
 
 
 Plan = Callable[[World, int], Iterable[Waypoint]]
-"""From a world and one of its environments to the waypoints of the hands; none where there is nothing left to do."""
+"""Function of a world and one of its environments that returns the waypoints of the hands; none if nothing is left to
+do.
+"""
 Transfer = Callable[[World, int], tuple[np.ndarray, np.ndarray] | None]
-"""From a world and one of its environments to where to pick and where to place [m], shape (3,) each; None where nothing
-is left to do."""
+"""Function of a world and one of its environments that returns where to pick and where to place [m], shape (3,) each;
+None if nothing is left to do.
+"""
 
 
 @dataclass(frozen=True)
 class Script:
     """An expert that follows waypoints, planned for each environment from its state.
 
-    It acts in action mode ``"picker"``, ``"pick_place"`` or, with ``transfer``, ``"pick_then_place"``. What is left of
-    the plan of each environment is in :attr:`World.plans`: hands after each action, shape (hands, 4).
+    It acts in action mode ``"picker"``, ``"pick_place"`` or, with ``transfer``, ``"pick_then_place"``. The remaining
+    plan of each environment is in :attr:`World.plans`: hands after each action, shape (hands, 4).
     """
 
     plan: Plan
-    """Called for an environment that begins an episode, or has reached all of its waypoints; without waypoints the
-    hands stay where they are, open. So they do at the goal, if a way would take longer than the episode."""
+    """Function called for an environment that begins an episode, or has reached all of its waypoints; without waypoints
+    the hands stay in place, open. So they do at the goal, if a plan would take longer than the episode.
+    """
     transfer: Transfer | None = None
-    """Says what one action of mode ``"pick_then_place"`` does."""
+    """Function that determines an action of mode ``"pick_then_place"``."""
 
     def __call__(self, world: World) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
@@ -95,11 +99,11 @@ class Script:
 
 
 def expert_of(batch: Any, env_id: str = "") -> Callable[[], np.ndarray]:
-    """Return what the scripted expert of a task would do in a batch, whenever it is called.
+    """Return a function that gives the actions of a task's scripted expert in a batch.
 
     Args:
         batch: environments of the task.
-        env_id: what the message calls them; by default their own id.
+        env_id: their name in the message; by default their own id.
 
     Raises:
         ValueError: for a task without an expert.
@@ -107,7 +111,7 @@ def expert_of(batch: Any, env_id: str = "") -> Callable[[], np.ndarray]:
     expert: Expert | None = batch.task.expert
     if expert is None:
         name = env_id or (batch.spec.id if batch.spec else type(batch).__name__)
-        raise ValueError(f"{name} has no scripted expert; another policy has to act")
+        raise ValueError(f"{name} has no scripted expert; choose another policy")
     return functools.partial(expert, batch.world)
 
 
@@ -120,37 +124,37 @@ def sizes(world: World) -> np.ndarray:
 
 
 def grown(world: World, points: np.ndarray, env: int) -> np.ndarray:
-    """Return points of the scene as they are in an environment of another size [m], shape (..., 3)."""
+    """Return points of the scene scaled to the size of an environment [m], shape (..., 3)."""
     anchor = np.array(world.anchor)
     return anchor + float(world.buffers.peek("parameters")[env, int(SIZE)]) * (points - anchor)
 
 
 def grip_positions(world: World) -> np.ndarray:
-    """Return where the agent's hands are [m], shape (num_envs, grips, 3), float32; on a CPU a view of the state."""
+    """Return the places of the agent's hands [m], shape (num_envs, grips, 3), float32; on a CPU a view of the state."""
     grips: np.ndarray = world.state.grip_positions.numpy()[: world.num_envs, : world.actions.grip_count]
     return grips
 
 
 def held_particles(world: World) -> np.ndarray:
-    """Return what the agent's hands hold, -1 for nothing, shape (num_envs, grips), int32; on a CPU a view."""
+    """Return the particles held by the agent's hands, -1 for none, shape (num_envs, grips), int32; on a CPU a view."""
     held: np.ndarray = world.state.held.numpy()[: world.num_envs, : world.actions.grip_count]
     return held
 
 
 def paddle_poses(world: World) -> tuple[np.ndarray, np.ndarray]:
-    """Return where paddles are [m], shape (num_envs, paddles, 3), and their angles [rad], (num_envs, paddles)."""
+    """Return the places of paddles [m], shape (num_envs, paddles, 3), and their angles [rad], (num_envs, paddles)."""
     poses = world.state.get_poses()[:, slots_of(world.actions.paddles, world.model)].astype(np.float64)
     return poses[..., :3], 2.0 * np.arctan2(poses[..., 4], poses[..., 6])
 
 
 def goals_and_points(world: World) -> tuple[np.ndarray, np.ndarray]:
-    """Return goals, and where the goal particles are [m], shape (num_envs, k, 3) each."""
+    """Return the goals, and the positions of the goal particles [m], shape (num_envs, k, 3) each."""
     points = world.state.get_positions()[:, world.goal_particles].astype(np.float64)
     return world.buffers.peek("goals").astype(np.float64), points
 
 
 def actions_left(world: World, env: int) -> int:
-    """Return how many actions are left to an environment; without a time limit, a billion."""
+    """Return the number of actions left in an environment; without a time limit, a billion."""
     return (world.max_episode_steps or 10**9) - int(world.buffers.peek("elapsed")[env])
 
 
@@ -164,9 +168,9 @@ def box_of(world: World, env: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def box_share(world: World, env: int, positions: np.ndarray) -> np.ndarray:
-    """Return where positions [m], shape (..., 3), are in the box of an environment's hands: from -1 to 1 on each axis.
+    """Return positions [m], shape (..., 3), relative to the box of an environment's hands: from -1 to 1 on each axis.
 
-    Along an axis on which the box is flat they are at 0.
+    Along an axis on which the box is flat they are 0.
     """
     low, high = box_of(world, env)
     width = high - low
@@ -175,18 +179,18 @@ def box_share(world: World, env: int, positions: np.ndarray) -> np.ndarray:
 
 
 def within_box(world: World, env: int, positions: np.ndarray) -> np.ndarray:
-    """Return the places nearest to some, shape (..., 3) [m], in the box of an environment's hands."""
+    """Return the nearest places, shape (..., 3) [m], inside the box of an environment's hands."""
     low, high = box_of(world, env)
     found: np.ndarray = np.clip(positions, low, high)
     return found
 
 
 def picker_actions(world: World, targets: np.ndarray, closed: np.ndarray) -> np.ndarray:
-    """Return the actions that bring pickers to their targets as fast as they can, in a straight line.
+    """Return the actions that move hands to their targets as fast as possible, in a straight line.
 
     Args:
         world: environments in action mode ``"picker"`` or ``"pick_place"``.
-        targets: where to [m], shape (num_envs, grips, 3).
+        targets: target places [m], shape (num_envs, grips, 3).
         closed: whether they grasp or hold, bool, shape (num_envs, grips).
 
     Returns:
@@ -206,8 +210,7 @@ def farthest(x: np.ndarray, goals: np.ndarray, least: float) -> tuple[np.ndarray
 
     Args:
         x: points [m], shape (k, 3).
-        goals: where they are to be, likewise.
-        least: distance of a point that is worth the while [m].
+        goals: goals of these, shape (k, 3). least: smallest distance worth moving a point [m].
     """
     away = np.linalg.norm(goals - x, axis=1)
     worst = int(np.argmax(away))
@@ -215,11 +218,11 @@ def farthest(x: np.ndarray, goals: np.ndarray, least: float) -> tuple[np.ndarray
 
 
 def transfer_actions(world: World, transfers: Sequence[tuple[np.ndarray, np.ndarray] | None]) -> np.ndarray:
-    """Return the actions that carry something from place to place, or pick at a corner of the box and find nothing.
+    """Return the actions that carry something from place to place, or pick at an empty corner of the box.
 
     Args:
         world: environments in action mode ``"pick_then_place"``.
-        transfers: for each environment where to pick and where to place [m], or None.
+        transfers: places to pick and to place for each environment [m], or None.
 
     Returns:
         Shape (num_envs, 6), float32.
@@ -232,12 +235,12 @@ def transfer_actions(world: World, transfers: Sequence[tuple[np.ndarray, np.ndar
 
 
 def paddle_actions(world: World, moves: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:
-    """Return the actions for moves of paddles.
+    """Return the actions for given moves of paddles.
 
     Args:
         world: environments in action mode ``"paddle"``.
-        moves: how far to go [m], shape (num_envs, paddles, 3); one action does as much of it as it can.
-        turns: how far to turn [rad], shape (num_envs, paddles), for paddles that turn.
+        moves: displacements [m], shape (num_envs, paddles, 3); one action covers as much as it can. turns: rotations
+        [rad], shape (num_envs, paddles), for paddles that turn.
 
     Returns:
         Shape (num_envs, size), float32.

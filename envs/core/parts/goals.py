@@ -1,4 +1,4 @@
-"""Goals that belong to start states: where particles are to come to, copied when an episode begins."""
+"""Goals that belong to start states: targets of particles, copied when an episode begins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class StartGoals(Part):
     """A goal for each goal particle, which depends on the start state."""
 
     points: Callable[[World], np.ndarray]
-    """Returns the goals of each start state [m], shape (1 or starts, k, 3), in a world that has its start states."""
+    """Function that returns the goals of each start state [m], shape (1 or starts, k, 3), in a world that has its start
+    states.
+    """
 
     def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launch that sets the goals."""
@@ -28,13 +30,14 @@ class StartGoals(Part):
 
 
 class GoalShape(Part):
-    """The shape that the object is to take, which depends on the start state: a target for each of many particles.
+    """Goal shape of the object, which depends on the start state: a target for each of many particles.
 
     It sets the targets of the chosen ``particles``, and the goals of the goal particles.
 
     Args:
         particles: those whose distance from their targets counts, shape (k,), int.
-        shapes: returns the shape of all particles for each start state [m], shape (1 or starts, n, 3), in a world that
+        shapes: function that returns the shape of all particles for each start state [m], shape (1 or starts, n, 3), in
+        a world that
             has its start states.
     """
 
@@ -47,7 +50,7 @@ class GoalShape(Part):
         return np.asarray(self._shapes(world), dtype=np.float32)
 
     def of(self, world: World, env: int) -> np.ndarray:
-        """Return the shape that an environment is to take, in its size [m], shape (n, 3)."""
+        """Return the goal shape of an environment, in its size [m], shape (n, 3)."""
         start, shapes = int(world.buffers.peek("start")[env]), self.shapes(world)
         return grown(world, shapes[start % len(shapes)], env)
 
@@ -72,13 +75,13 @@ class GoalShape(Part):
 
 
 def copy_points(world: World, chosen: Any, points: np.ndarray, out: Any) -> Any:
-    """Return the launch that copies the points of each start state into an array, in the size of the environment.
+    """Return the launch that copies the points of each start state into an array, scaled to the size of the
+    environment.
 
     Args:
         world: the environments.
-        chosen: device array, shape (num_envs,), int32; rows of other environments are left as they are.
-        points: of each start state [m], shape (1 or starts, k, 3).
-        out: device array, shape (num_envs, k, 3), float32.
+        chosen: device array, shape (num_envs,), int32; rows of other environments stay unchanged. points: points of
+        each start state [m], shape (1 or starts, k, 3). out: device array, shape (num_envs, k, 3), float32.
     """
     b = world.buffers
     return prepare(
@@ -93,7 +96,7 @@ def goal_points(world: World, achieved: np.ndarray, desired: np.ndarray) -> tupl
     Args:
         world: the environments, which may show two axes only.
         achieved: positions of the goal particles [m], shape (rows, axes * goal particles).
-        desired: their goals [m], likewise.
+        desired: their goals [m], shape (rows, axes * goal particles).
     """
     axes = world.task.hands.axes
     points = np.zeros((2, len(achieved), len(world.goal_particles), 3), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Weighted measures: the score of tasks in which pickers or paddles change the shape of cloth, rope or soft bodies."""
+"""Weighted measures: the score of tasks in which hands or paddles change the shape of cloth, rope or soft bodies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ManipulationConfig(SolverConfig):
     """Numbers of tasks that are scored by :class:`WeightedMeasures` and start from a bank of states."""
 
     held_out_goals: ClassVar[bool] = False
-    """Whether the states for evaluation have goals that none of the others has."""
+    """Whether evaluation states have goals that none of the others has."""
     damping: float = 1.0
     """Rate at which particles lose velocity to the air [1/s]."""
     friction: float = 0.75
@@ -31,25 +31,27 @@ class ManipulationConfig(SolverConfig):
     ctrl_dt: float = 0.08
     """Time between actions [s]."""
     substeps: int | None = 32
-    """Simulation steps per action; None for as many as the bodies need
-    (:func:`pbd_gym.sim.substeps.needed_substeps`)."""
+    """Simulation steps per action; None for the number that the bodies need
+    (:func:`pbd_gym.sim.substeps.needed_substeps`).
+    """
     max_step: float = 0.08
-    """Largest move of a picker along an axis per action [m]."""
+    """Largest move of a hand along an axis per action [m]."""
     starts: int = 64
-    """States that episodes start from: four fifths for training, the rest for evaluation; a single one serves both."""
+    """Number of start states: four fifths for training, the rest for evaluation; a single one serves both."""
     starts_seed: int = 0
-    """Seed that these states are sampled from."""
+    """Seed from which these states are sampled."""
     success_at: float = 0.9
-    """Normalised performance that counts as being at the goal. Success takes more; see :class:`Completion`."""
+    """Normalised performance that counts as being at the goal. Success requires more; see :class:`Completion`."""
     rest_speed: float = 0.01
-    """Mean speed of the particles up to which they are at rest [m/s]. What has come to rest in these tasks, towels
-    that hang and creep included, moves by less than 0.003 m/s."""
+    """Mean speed of the particles below which they count as at rest [m/s]. Objects at rest in these tasks, including
+    towels that hang and creep, move by less than 0.003 m/s.
+    """
     rest_time: float = 0.2
-    """How long they have to be so slow for a success [s]; longer than what swings takes to turn around."""
+    """Duration of such slow motion required for success [s]; longer than a swinging object takes to turn around."""
     effort_weight: float = 0.0
     """Reward lost for an action of mean square one."""
     best: float | None = field(default=None, metadata={"signed": True})
-    """Performance that counts as 1 when normalised; by default the best that there is."""
+    """Performance that counts as 1 when normalised; by default the best possible."""
 
     def __post_init__(self) -> None:
         check_numbers(self, positive=("ctrl_dt", "max_step", "substeps", "starts", "success_at", "rest_speed"))
@@ -57,16 +59,18 @@ class ManipulationConfig(SolverConfig):
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that says how the object lies, and what it counts in the performance."""
+    """A measure of the object's shape or place, with its weight in the performance."""
 
     name: str
-    """Of the reward term."""
+    """Name of the reward term."""
     weight: float
-    """What the performance gains per unit."""
+    """Gain of performance per unit."""
     prepare: Callable[[World, Any], Any]
-    """From a world and a device array, shape (num_envs,), to the launch that fills it; see :func:`prepare`."""
+    """Function of a world and a device array, shape (num_envs,), that returns the launch that fills it; see
+    :func:`prepare`.
+    """
     shaping: bool = False
-    """Whether it helps to learn only: it is part of the dense reward, but not of the performance."""
+    """Whether it only helps learning: it is part of the dense reward, but not of the performance."""
 
 
 def goal_distance() -> Measure:
@@ -85,22 +89,22 @@ def _mean_distance(world: World, out: Any) -> Any:
 
 
 class WeightedMeasures(Score):
-    """Weighted measures of how the object lies: their sum is the performance, and the dense reward.
+    """Weighted measures of the object: their sum is the performance, and the dense reward.
 
     Each measure is a reward term, and ``effort`` is the last term. Normalised performance is 0 at the start and 1 at
     ``best``; ``config.success_at`` of it counts as being at the goal. With ``obs_mode="goal"`` the only measure is the
     mean distance of the goal particles from their goals, so that rewards follow from the goals alone; success still
-    asks for the rest of ``completion``.
+    requires the rest of ``completion``.
 
     Args:
         config: the task's numbers.
-        modes: how agents act, see and are paid.
-        measures: what the performance is made of.
+        modes: modes of actions, observations and rewards.
+        measures: terms of the performance.
         goal_tolerance: mean distance at which goals count as reached [m].
-        best: the performance that counts as 1 when normalised, if ``config.best`` does not say.
-        zero: the performance that counts as 0 when normalised; by default that of the first state.
-        completion: what success asks for besides being at the goal; by default that hands have let go, where they can,
-            and that everything is at rest (``config.rest_speed`` and ``rest_time``).
+        best: performance that counts as 1 when normalised, unless ``config.best`` is given. zero: performance that
+        counts as 0 when normalised; by default that of the first state. completion: conditions for success besides
+        being at the goal; by default that hands have released, if they can, and that everything is at rest
+        (``config.rest_speed`` and ``rest_time``).
     """
 
     def __init__(
@@ -147,7 +151,7 @@ class WeightedMeasures(Score):
         return launches
 
     def begin(self, world: World, chosen: Any) -> Sequence[Any]:
-        """Return the launches that rate the first state."""
+        """Return the launches that rate the first state of an episode."""
         fixed, zero = int(self.zero is not None), self.zero or 0.0
         compare = prepare(world, measures.rate_start, chosen, fixed, zero, measures.first_rating(world))
         return [*self.rate(world), compare]

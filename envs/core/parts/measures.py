@@ -1,4 +1,4 @@
-"""Measures of how an object lies: areas and distances, one kernel each, over the batch.
+"""Measures of an object's shape and place: areas and distances, one kernel each, over the batch.
 
 Environments may differ in size. All measures are scaled back to size one, so that they can be compared.
 """
@@ -19,7 +19,7 @@ wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 @wp.func
 @no_type_check
 def point(positions: wp.array4d[float], group: int, i: int, lane: int):
-    """Position of a particle [m]."""
+    """Return the position of a particle [m]."""
     return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
 
 
@@ -31,9 +31,9 @@ def is_there(depot: wp.vec3, x: float, y: float, z: float) -> bool:
 
 
 def depot_of(world: World) -> wp.vec3:
-    """Return where particles of a fluid wait that are not there, and do not count [m].
+    """Return the place where inactive fluid particles are parked, which do not count [m].
 
-    Where there is no such place it is not a number: nothing is in it.
+    Without such a place it is NaN, so nothing is in it.
     """
     fluid = world.scene.fluid
     return wp.vec3(math.nan) if fluid is None or fluid.depot is None else wp.vec3(*fluid.depot.tolist())
@@ -54,7 +54,7 @@ def write_goal(goals: wp.array3d[float], env: int, k: int, goal: wp.vec3):
 @wp.func
 @no_type_check
 def middle_of(shapes: wp.array2d[wp.vec3], row: int):
-    """Mean of the points of a shape [m]."""
+    """Return the mean of the points of a shape [m]."""
     middle = wp.vec3()
     for k in range(shapes.shape[1]):
         middle += shapes[row, k] / float(shapes.shape[1])
@@ -77,7 +77,7 @@ def covered_area(
     # Out:
     area: wp.array1d[float],
 ):
-    """Area that discs of ``radius`` about the particles cover, seen from above [m^2].
+    """Return the area that discs of ``radius`` about the particles cover, seen from above [m^2].
 
     They are counted in a square grid of ``side`` x ``side`` cells, about the mean of the particles, a row of which is
     some words of ``covered``; a cell counts if its middle is in a disc. Unlike SoftGym's, the grid does not stretch
@@ -132,7 +132,7 @@ def distance_to_goals(
     lanes: int,
     positions: wp.array4d[float],
 ):
-    """Mean distance of particles to their goals in an environment of a size [m]."""
+    """Return the mean distance of particles to their goals in an environment of a given size [m]."""
     total = float(0.0)
     for k in range(particles.shape[0]):
         p = point(positions, env // lanes, particles[k], env % lanes)
@@ -152,7 +152,7 @@ def mean_distance_to_goals(
     # Out:
     distance: wp.array1d[float],
 ):
-    """Mean distance of particles to their goals [m]."""
+    """Return the mean distance of particles to their goals [m]."""
     env = wp.tid()
     distance[env] = distance_to_goals(env, particles, goals, parameters[env, SIZE], lanes, positions)
 
@@ -171,7 +171,7 @@ def weighted_distance_to_shapes(
     # Out:
     distance: wp.array1d[float],
 ):
-    """Weighted sum of the distances of all particles to the shape that belongs to the start state, one by one [m]."""
+    """Return the weighted sum of the distances of all particles to the start state's goal shape, one by one [m]."""
     env = wp.tid()
     size = parameters[env, SIZE]
     row = start[env]
@@ -194,7 +194,7 @@ def mean_distance_of_pairs(
     # Out:
     distance: wp.array1d[float],
 ):
-    """Mean distance between the particles of each pair [m]."""
+    """Return the mean distance between the particles of each pair [m]."""
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
@@ -217,7 +217,7 @@ def mean_distance_to_paddles(
     # Out:
     distance: wp.array1d[float],
 ):
-    """Mean distance of paddles from a particle [m]."""
+    """Return the mean distance of paddles from a particle [m]."""
     env = wp.tid()
     p = point(positions, env // lanes, particle, env % lanes)
     total = float(0.0)
@@ -230,7 +230,7 @@ def mean_distance_to_paddles(
 @wp.func
 @no_type_check
 def mean_square(actions: wp.array2d[float], env: int):
-    """Mean square of an action, as it is clipped."""
+    """Return the mean square of an action after clipping."""
     effort = float(0.0)
     for a in range(actions.shape[1]):
         clipped = wp.clamp(actions[env, a], -1.0, 1.0)
@@ -240,7 +240,7 @@ def mean_square(actions: wp.array2d[float], env: int):
 
 @wp.struct
 class FirstRating:
-    """What is noted of the first state of an episode; buffers by name."""
+    """Ratings of the first state of an episode; buffers by name."""
 
     performance: wp.array1d[float]
     start_performance: wp.array1d[float]
@@ -249,7 +249,7 @@ class FirstRating:
 
 
 def first_rating(world: World) -> Any:
-    """Return the buffers in which the first state of an episode is rated, as a struct."""
+    """Return the buffers for the rating of an episode's first state, as a struct."""
     return of_buffers(FirstRating, world.buffers)
 
 
@@ -261,7 +261,7 @@ def begin_rating(
     zero: float,
     rating: FirstRating,
 ):
-    """Note the performance of the first state, and the performance that counts as 0 when normalised."""
+    """Store the performance of the first state, and the performance that counts as 0 when normalised."""
     rating.performance[env] = now
     rating.start_performance[env] = zero
     rating.normalized_performance[env] = 0.0
@@ -281,7 +281,7 @@ def weigh(
     terms: wp.array2d[float],
     performance: wp.array1d[float],
 ):
-    """Weigh measures into reward terms; the last term is the effort.
+    """Weight measures into reward terms; the last term is the effort.
 
     The performance is the sum of those that count (1 rather than 0).
     """
@@ -325,7 +325,7 @@ def copy_goals(
     # Out:
     goals: wp.array3d[float],
 ):
-    """Copy the points that belong to the start state of each chosen environment, in its size."""
+    """Copy the points of each chosen environment's start state, scaled to its size."""
     env, k = wp.tid()
     if chosen[env] == 0:
         return
@@ -343,7 +343,7 @@ def rate_goals(
     # Out:
     reward: wp.array1d[float],
 ):
-    """Reward of goal mode: minus the mean distance, or 0 while it is below ``radius`` and -1 otherwise."""
+    """Compute the reward of goal mode: minus the mean distance, or 0 while it is below ``radius`` and -1 otherwise."""
     row = wp.tid()
     total = float(0.0)
     for k in range(achieved.shape[1]):
@@ -355,7 +355,7 @@ def rate_goals(
 @wp.func
 @no_type_check
 def goal_reward(mean: float, sparse: int, radius: float):
-    """Reward for a mean distance to the goals."""
+    """Return the reward for a mean distance to the goals."""
     if sparse != 0:
         return wp.where(mean < radius, 0.0, -1.0)
     return -mean
@@ -372,7 +372,7 @@ def reach_goals(
     terms: wp.array2d[float],
     at_goal: wp.array1d[wp.int32],
 ):
-    """Terms of goal mode, and whether the goals are reached, where both must follow from the goals alone."""
+    """Compute the terms of goal mode, and whether the goals are reached, if both must follow from the goals alone."""
     env = wp.tid()
     for k in range(terms.shape[1]):
         terms[env, k] = 0.0

@@ -1,4 +1,4 @@
-"""Pickers of a manipulation task: how far they reach, where they start, and the box they stay in."""
+"""Hands of a manipulation task: their reach, their start, and their box."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ STARTS = ("corners", "edge", "middle")
 
 @dataclass(frozen=True)
 class PickerConfig(ManipulationConfig):
-    """Numbers of tasks in which two pickers grasp and carry."""
+    """Numbers of tasks in which two hands grasp and carry."""
 
     reach: float = 0.06
-    """Distance from which a picker grasps [m]."""
+    """Distance from which a hand grasps [m]."""
     hands_at: str = "corners"
-    """Where pickers start: at the ``"corners"`` that the task begins with (the ends of a rope), or side by side along x
-    over the middle between these (``"edge"``) or over the middle of the object (``"middle"``)."""
+    """Start of the hands: at the ``"corners"`` that the task begins with (the ends of a rope), or side by side along x
+    over the middle between these (``"edge"``) or over the middle of the object (``"middle"``).
+    """
     hand_height: float = 0.0
-    """How high they start over the corners, or over the ground with ``"edge"`` and ``"middle"`` [m]."""
+    """Initial height over the corners, or over the ground with ``"edge"`` and ``"middle"`` [m]."""
     hand_gap: float = 0.2
     """Distance between them with ``"edge"`` and ``"middle"`` [m]."""
     hand_box: tuple[float, float, float, float, float, float] | None = field(default=None, metadata={"signed": True})
-    """The box that pickers stay in: x, y and z of its lower corner, then of the upper one [m]; by default one that fits
-    the object."""
+    """Box that the hands stay in: x, y and z of its lower corner, then of the upper one [m]; by default one that fits
+    the object.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,15 +56,12 @@ def two_pickers(
     floor: float,
     holding: bool = False,
 ) -> Hands:
-    """Return the two pickers of a task.
+    """Return the two hands of a task.
 
     Args:
-        config: its numbers.
-        particles: what they hold or are at when an episode begins.
-        corners: what ``pin`` mode can fix.
-        box: lower and upper corner of where they stay, if ``config`` has none [m].
-        floor: height below which they do not lead what they hold [m].
-        holding: whether they hold it.
+        config: its numbers. particles: particles that they hold or start at. corners: particles that ``pin`` mode can
+        fix. box: lower and upper corner of their box, if ``config`` has none [m]. floor: height below which they do not
+        lead their particles [m]. holding: whether they hold them.
     """
     first, second = (int(particle) for particle in particles)
     given = config.hand_box
@@ -81,11 +80,11 @@ def two_pickers(
 
 
 def start_places(config: PickerConfig, particles: tuple[int, int], positions: np.ndarray) -> np.ndarray:
-    """Return where the pickers start [m], shape (starts, 2, 3).
+    """Return the start places of the hands [m], shape (starts, 2, 3).
 
     Args:
         config: numbers of the task.
-        particles: what they hold or are at.
+        particles: particles that they hold or start at.
         positions: start positions [m], shape (starts, n, 3).
     """
     corners = positions[:, list(particles)]

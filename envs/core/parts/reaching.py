@@ -1,4 +1,4 @@
-"""Reach goals and stay: the score of tasks in which particles have to come to goals that are sampled anew."""
+"""Reach goals and stay: the score of tasks in which particles must come to randomly sampled goals."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ class ReachingConfig(SolverConfig):
     ctrl_dt: float = 1 / 30
     """Time between actions [s]."""
     substeps: int | None = 20
-    """Simulation steps per action; None for as many as the bodies need
-    (:func:`pbd_gym.sim.substeps.needed_substeps`)."""
+    """Simulation steps per action; None for the number that the bodies need
+    (:func:`pbd_gym.sim.substeps.needed_substeps`).
+    """
     settle_time: float = 3.0
-    """How long the scene comes to rest before the first episode [s]."""
+    """Time for the scene to come to rest before the first episode [s]."""
     max_step: float = 0.025
     """Largest move of a hand along an axis per action [m]."""
     reach: float = 0.08
-    """Distance from which a picker grasps [m]."""
+    """Distance from which a hand grasps [m]."""
     goal_radius: float = 0.1
     """Distance within which a particle is at its goal, as a share of the length of the object."""
     goal_steps: int = 10
-    """Steps in a row that all of them have to be at their goals."""
+    """Number of steps in a row for which all of them must be at their goals."""
     distance_weight: float = 1.0
     """Reward lost per length of mean distance."""
     near_weight: float = 1.0
@@ -53,14 +54,14 @@ class ReachingConfig(SolverConfig):
 
     @property
     def length(self) -> float:
-        """Length of the object, which distances are compared with [m]."""
+        """Length of the object, with which distances are compared [m]."""
         raise NotImplementedError
 
 
 @wp.func
 @no_type_check
 def goal_terms(mean: float, nearness: float, worst: float, sparse: int, radius: float, weights: wp.vec4):
-    """Terms of the reward that depend on the goals alone: ``distance`` and ``near``."""
+    """Return the reward terms that depend on the goals alone: ``distance`` and ``near``."""
     if sparse != 0:
         return wp.where(worst < radius, 0.0, -1.0), 0.0
     return -weights[0] * mean, weights[1] * nearness
@@ -69,7 +70,7 @@ def goal_terms(mean: float, nearness: float, worst: float, sparse: int, radius: 
 @wp.func
 @no_type_check
 def closeness(distance: float, radius: float):
-    """1 at the goal, 1/2 at the radius, and towards 0 far away: a bounded pull that is felt from anywhere."""
+    """Return 1 at the goal, 1/2 at the radius, and towards 0 far away: a bounded attraction that is felt everywhere."""
     ratio = distance / radius
     return 1.0 / (1.0 + ratio * ratio)
 
@@ -85,7 +86,7 @@ def rate_goals(
     weights: wp.vec4,
     reward: wp.array1d[float],
 ):
-    """Reward of goal mode for rows of achieved and desired goals."""
+    """Compute the reward of goal mode for rows of achieved and desired goals."""
     row = wp.tid()
     mean = float(0.0)
     near = float(0.0)
@@ -104,20 +105,20 @@ def rate_goals(
 
 @wp.struct
 class Reaching:
-    """The numbers of :class:`ReachingScore`."""
+    """Numbers of :class:`ReachingScore`."""
 
     sparse: int
     """Whether rewards are sparse."""
     goals_only: int
-    """Whether they follow from goals alone."""
+    """Whether rewards follow from goals alone."""
     length: float
-    """Of the object [m]."""
+    """Length of the object [m]."""
     radius: float
     """Distance within which a particle is at its goal [m]."""
     needed: int
-    """Steps in a row that all have to be at their goals."""
+    """Number of steps in a row for which all must be at their goals."""
     weights: wp.vec4
-    """Of the terms."""
+    """Weights of the terms."""
 
 
 @wp.kernel
@@ -190,7 +191,7 @@ def sample_carried(
     goals: wp.array3d[float],
     rating: FirstRating,
 ):
-    """Sample goals: where the particles would be if the object were carried by a random shift and turned."""
+    """Sample goals: the particles' places after the object is carried by a random shift and rotated."""
     env = wp.tid()
     if chosen[env] == 0:
         return
@@ -226,7 +227,7 @@ class SampledGoals(Part):
     """The Warp kernel, one thread per environment."""
 
     def inputs(self, world: World) -> list[Any]:
-        """Return what the kernel reads besides the chosen environments."""
+        """Return the kernel's inputs besides the chosen environments."""
         raise NotImplementedError
 
     def begin(self, world: World, chosen: Any) -> Sequence[Any]:
@@ -236,18 +237,18 @@ class SampledGoals(Part):
 
 @dataclass(frozen=True)
 class CarriedGoals(SampledGoals):
-    """Goals where the goal particles would be if the object were carried and turned from where it starts."""
+    """Goals at the places of the goal particles after the object is carried and rotated from its start."""
 
     kernel = sample_carried
     shift: Point
     """Largest shift along x, y and z [m]."""
     turn: float
-    """Largest turn about the vertical [rad]."""
+    """Largest rotation about the vertical [rad]."""
     only_up: bool = False
-    """Whether the shift along y is never downwards, for what starts on the ground."""
+    """Whether the shift along y is never downwards, for objects that start on the ground."""
 
     def inputs(self, world: World) -> list[Any]:
-        """Return what the kernel reads."""
+        """Return the kernel's inputs."""
         b, shapes = world.buffers, device_points(world, world.start_positions[:, world.goal_particles])
         return [
             b["seed"], b["episode"], b["start"], b["parameters"], world.anchor, shapes, wp.vec3(*self.shift),
@@ -256,15 +257,15 @@ class CarriedGoals(SampledGoals):
 
 
 class ReachingScore(Score):
-    """Reach goals and stay: all goal particles have to be at their goals for ``config.goal_steps`` steps in a row.
+    """Reach goals and stay: all goal particles must be at their goals for ``config.goal_steps`` steps in a row.
 
     Its numbers are those of :class:`ReachingConfig`. The terms are ``distance``, ``near``, ``rest`` and ``effort``; the
     performance is minus the mean distance of the goal particles from their goals [m]. The first state of an episode is
-    rated by what samples the goals, a :class:`SampledGoals`.
+    rated by the sampler of the goals, a :class:`SampledGoals`.
 
     Args:
         config: the task's numbers.
-        completion: what success asks for besides that; by default nothing, since hands hold things up at these goals.
+        completion: further conditions for success; by default none, since hands hold objects up at these goals.
     """
 
     term_names = ("distance", "near", "rest", "effort")
@@ -273,7 +274,7 @@ class ReachingScore(Score):
         self.completion = completion or Completion()
         self.goal_radius = config.goal_radius * config.length
         self.weights = (config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
-        """Of the terms."""
+        """Weights of the terms."""
 
     def rate(self, world: World) -> Launches:
         """Return the launch that rates every environment."""

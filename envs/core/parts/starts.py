@@ -1,4 +1,4 @@
-"""States that episodes start from: shapes that come to rest when the batch is made, or a bank that is kept on disk."""
+"""Start states of episodes: shapes that come to rest when the batch is made, or a bank that is kept on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 
 MOST_STEPS = 1_000_000
-"""Control steps in which shapes may come to rest."""
+"""Largest number of control steps in which shapes may come to rest."""
 SETTLING_DAMPING = 4.0
 """Rate at which particles lose velocity while shapes come to rest [1/s]."""
 
@@ -25,10 +25,10 @@ class SettledStarts:
     """Shapes that come to rest for ``config.settle_time`` seconds in the hands that hold them at the start."""
 
     shapes: np.ndarray | None = None
-    """The shapes [m], shape (starts, n, 3); by default the scene as it was built."""
+    """Shapes [m], shape (starts, n, 3); by default the scene as it was built."""
 
     def positions(self, world: World, held: np.ndarray) -> np.ndarray:
-        """Return where the particles are [m], shape (starts, n, 3), float32; see :class:`Starts`."""
+        """Return the positions of the particles [m], shape (starts, n, 3), float32; see :class:`Starts`."""
         scene, config = world.scene, world.config
         shapes = scene.positions[None] if self.shapes is None else self.shapes
         model = Model(scene, len(shapes), device=world.model.device.alias, lanes=world.model.lanes)
@@ -43,18 +43,18 @@ class SettledStarts:
         return state.get_positions()
 
     def strains(self, world: World) -> np.ndarray:
-        """Return the permanent strains of clay, none, shape (1, k)."""
+        """Return no permanent strains, shape (1, k)."""
         return np.zeros((1, world.model.memory_count))
 
 
 class StartBank:
     """States that are sampled once and kept on disk: four fifths are for training, the rest for evaluation.
 
-    ``config.starts`` says how many there are, and ``config.starts_seed`` what they are sampled from.
+    ``config.starts`` is their number, and ``config.starts_seed`` the seed of their sampling.
 
     Args:
-        sample: samples the states, at rest [m], shape (starts, n, 3).
-        strains: returns the permanent strains of clay, shape (1 or starts, k).
+        sample: function that samples the states, at rest [m], shape (starts, n, 3). strains: function that returns the
+        permanent strains of clay, shape (1 or starts, k).
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class StartBank:
         self.sample, self._strains = sample, strains
 
     def positions(self, world: World, held: np.ndarray) -> np.ndarray:
-        """Return where the particles are [m], shape (starts, n, 3), float32; see :class:`Starts`."""
+        """Return the positions of the particles [m], shape (starts, n, 3), float32; see :class:`Starts`."""
         config, mode = world.config, world.actions.mode
-        # What samples may be another package's, whose text the class of the task does not show.
+        # The sampler may be another package's, whose text the class of the task does not show.
         sampler = getattr(self.sample, "__func__", self.sample), type(getattr(self.sample, "__self__", None))
         what = (type(world.task), with_default_solver(config), mode if (held >= 0).any() else None, sampler)
         rng, shape = np.random.default_rng(config.starts_seed), (config.starts, world.scene.particle_count, 3)

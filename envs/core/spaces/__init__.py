@@ -1,1 +1,1 @@
-"""What agents see and do: actions, observations and pictures."""
+"""Action and observation spaces of agents: actions, observations and pictures."""

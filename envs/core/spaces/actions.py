@@ -1,7 +1,7 @@
-"""Actions: how a vector in [-1, 1] moves, grasps and lets go of particles, and moves solids.
+"""Actions: how a vector in [-1, 1] moves, grasps and releases particles, and moves solids.
 
-Modes differ in their kernel; what they all produce is which particle each grip holds, and how far each grip or solid
-moves during the control step.
+Modes differ in their kernel; all of them determine the particle that each grip holds, and the displacement of each grip
+or solid during the control step.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def limit_stretch(a: wp.vec3, b: wp.vec3, limit: float):
 
 @wp.struct
 class HandRow:
-    """What hands can do; see :class:`Hands`."""
+    """Capabilities of hands; see :class:`Hands`."""
 
     count: int
-    """Hands."""
+    """Number of hands."""
     stride: int
-    """Numbers of each in an action."""
+    """Numbers of each hand in an action."""
     absolute: int
     """Whether these are a place in the box rather than a displacement."""
     axes: int
@@ -71,11 +71,11 @@ def move_grips(
     # Out:
     motion: wp.array3d[float],
 ):
-    """Turn the first numbers of each hand, one per axis, into its displacement.
+    """Convert the first numbers of each hand, one per axis, to its displacement.
 
-    They are a displacement or, where ``absolute`` is not zero, a place in the box, from -1 at its lower to 1 at its
-    upper side, which is approached in a straight line. The displacement is cut to the box, whose walls stop a hand at
-    once, to the stretch limit, and so that what is held does not go below the box either.
+    They are a displacement or, if ``absolute`` is not zero, a place in the box, from -1 at its lower to 1 at its upper
+    side, which is approached in a straight line. The displacement is limited to the box, whose walls stop a hand
+    immediately, to the stretch limit, and so that held particles do not go below the box either.
     """
     env = wp.tid()
     group = env // lanes
@@ -85,7 +85,7 @@ def move_grips(
     high = scaled(hands.upper, anchor, size)
     lowest = scaled(wp.vec3(0.0, hands.floor, 0.0), anchor, size)
     for slot in range(hands.count):
-        farthest = float(0.0)  # of the hands.axes of an hands.absolute place
+        farthest = float(0.0)  # of the hands.axes of a hands.absolute place
         if hands.absolute != 0:
             for axis in range(hands.axes):
                 a = wp.clamp(actions[env, slot * hands.stride + axis], -1.0, 1.0)
@@ -108,7 +108,7 @@ def move_grips(
                 step = wp.clamp(before + hands.max_change * command, -hands.max_step, hands.max_step)
             move = wp.clamp(start + step, low[axis], high[axis]) - start
             if i_held >= 0 and axis == 1:
-                # What was grasped below the hand is not pressed into the ground.
+                # A particle grasped below the hand is not pressed into the ground.
                 move = wp.max(move, wp.min(lowest[axis] - positions[group, i_held, axis, lane], 0.0))
             motion[env, slot, axis] = move
     for first in range(hands.count):
@@ -116,13 +116,13 @@ def move_grips(
             i = held[env, first]
             j = held[env, second]
             if i >= 0 and j >= 0:
-                # What counts is what is held: a picker may have grasped it from some distance.
+                # The held particle counts, since a hand may have grasped it from some distance.
                 p = point(positions, group, i, lane)
                 q = point(positions, group, j, lane)
                 p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
                 q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
                 limit = hands.max_stretch * size * wp.length(rest[i] - rest[j])
-                # What is farther apart already need not come closer, but rounding must not let it creep outwards.
+                # Points already farther apart need not come closer, but rounding must not let them creep outwards.
                 if wp.length(p - q) > 1.001 * limit:
                     limit = wp.length(p - q)
                 p_end, q_end = limit_stretch(p + p_move, q + q_move, limit)
@@ -148,7 +148,7 @@ def grasp(
     inv_mass: wp.array3d[float],
     velocities: wp.array4d[float],
 ):
-    """Release, then grasp: a closing hand takes the nearest free particle within reach of where it is now."""
+    """Release, then grasp: a closing hand grasps the nearest free particle within reach of its current place."""
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
@@ -186,7 +186,7 @@ def pin(
     velocities: wp.array4d[float],
     motion: wp.array3d[float],
 ):
-    """Fix particle ``slot`` in space while its action is above zero, and free it otherwise."""
+    """Fix particle ``slot`` in space while its action is above zero, and release it otherwise."""
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
@@ -217,9 +217,9 @@ def stage(
     # Out:
     commands: wp.array2d[float],
 ):
-    """Write what mode ``pick_place`` would be told in one stage of an action: a place in the box, and the grip.
+    """Write the equivalent of mode ``pick_place`` for one stage of an action: a place in the box, and the grip.
 
-    While something is carried, y is the height at which that is done.
+    While something is carried, y is the carrying height.
     """
     env = wp.tid()
     first = 3 * at_place
@@ -237,7 +237,7 @@ def stage(
 @wp.func
 @no_type_check
 def angle_of(poses: wp.array3d[float], env: int, slot: int):
-    """Angle of a solid that turns about the vertical only [rad], from -pi to pi."""
+    """Return the angle of a solid that turns only about the vertical [rad], from -pi to pi."""
     return 2.0 * wp.atan2(poses[env, slot, 4], poses[env, slot, 6])
 
 
@@ -259,7 +259,9 @@ def move_paddles(
     # Out:
     motion: wp.array3d[float],
 ):
-    """Turn the numbers of each paddle into its displacement and its turn about the vertical, cut to their ranges."""
+    """Convert the numbers of each paddle to its displacement and its rotation about the vertical, limited to their
+    ranges.
+    """
     env = wp.tid()
     size = parameters[env, SIZE]
     for k in range(slots.shape[0]):
@@ -277,7 +279,7 @@ def move_paddles(
 
 
 class Moves:
-    """The launches by which a batch acts.
+    """Launches that apply the actions of a batch.
 
     Args:
         world: the environments; the numbers of their actions are in the buffer ``actions``.
@@ -285,7 +287,7 @@ class Moves:
 
     def __init__(self, world: World) -> None:
         self._launches: list[list[Any]] = []
-        """For each control step of an action; those of the last one stand for all that follow."""
+        """Launches of each control step of an action; those of the last one serve all that follow."""
         acts, numbers = world.actions, world.buffers["actions"]
         if acts.mover is not None:
             self._launches.append([acts.mover.prepare(numbers, world.state, world.control)])
@@ -303,23 +305,23 @@ class Moves:
                 world, stage, numbers, at_place, carried, closed, _floor(acts.hands) + LIFT,
                 *_box(acts.hands), world.buffers["parameters"], world.anchor, commands,
             )  # fmt: skip
-            fast = 1.0e6 if not self._launches else acts.hands.max_step  # the first is at once
+            fast = 1.0e6 if not self._launches else acts.hands.max_step  # the first is immediate
             self._launches.extend([[staged, *_control_step(world, commands, 4, True, fast)]] * count)
 
     def launch(self, step: int = 0) -> None:
-        """Apply the current actions in a control step of theirs."""
+        """Apply the current actions in one of their control steps."""
         for command in self._launches[min(step, len(self._launches) - 1)]:
             command.launch()
 
 
 def _grips(world: World) -> tuple[Any, ...]:
-    """Return the arrays of hands, and of what changes when they take hold of something."""
+    """Return the arrays of hands, and of the data that changes when they grasp something."""
     state = world.state
     return state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar
 
 
 def _where(world: World) -> tuple[Any, ...]:
-    """Return masses and positions, of which hands take hold."""
+    """Return the masses and positions that grasping hands use."""
     return world.state.free_inv_mass_scalar, world.model.lanes, world.state.positions_scalar
 
 
@@ -332,13 +334,12 @@ def _floor(hands: Hands) -> float:
 
 
 def _control_step(world: World, numbers: Any, stride: int, absolute: bool, max_step: float) -> list[Any]:
-    """Return the launches of a control step: grasp or let go, then move.
+    """Return the launches of a control step: grasp or release, then move.
 
     Args:
         world: the environments.
         numbers: device array, shape (num_envs, at least stride * hands), float32.
-        stride: numbers of a hand.
-        absolute: whether they are a place in the box rather than a displacement.
+        stride: numbers per hand. absolute: whether they are a place in the box rather than a displacement.
         max_step: largest move along an axis [m].
     """
     acts, hands, state = world.actions, world.actions.hands, world.state
@@ -367,7 +368,7 @@ def _control_step(world: World, numbers: Any, stride: int, absolute: bool, max_s
 
 
 def _move_paddles(world: World) -> Any:
-    """Return the launch that turns actions into the motion of paddles."""
+    """Return the launch that converts actions to the motion of paddles."""
     acts, hands, state = world.actions, world.actions.hands, world.state
     lower, upper = (
         wp.array([getattr(paddle, name) for paddle in acts.paddles], dtype=wp.vec3, device=world.model.device)

@@ -1,4 +1,4 @@
-"""Pictures of how things are to lie: the goal of each episode, seen by the cameras of its observations."""
+"""Goal pictures: the goal of each episode, seen by the cameras of its observations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WITH_GOAL_PICTURES = (
     "PBDSoftShape-v0",
     "PBDTShirtFold-v0",
 )
-"""Ids of the tasks whose goal is a shape of all particles. Others have goals for some of them, or none."""
+"""Ids of the tasks whose goal is a shape of all particles. Others have goals for some particles, or none."""
 
 
 @wp.kernel
@@ -45,10 +45,10 @@ def find_new(
     # Out:
     is_new: wp.array1d[wp.int32],
 ):
-    """Mark the environments whose goal picture is of another episode than theirs.
+    """Mark the environments whose goal picture belongs to another episode.
 
-    Whatever has led there (a reset, an end, a state that was restored or copied) leaves its trace in these numbers, and
-    goal, size, camera and colours follow from them.
+    Any cause (a reset, an end, a restored or copied state) shows in these numbers, and goal, size, camera and colours
+    follow from them.
     """
     env = wp.tid()
     changed = int(0)
@@ -65,14 +65,14 @@ def find_new(
 
 
 class GoalPictures:
-    """Second pictures in the observations of a batch, drawn anew in environments that begin an episode only.
+    """Second pictures in the observations of a batch, redrawn only in environments that begin an episode.
 
     Args:
         world: the environments; the goal of their task is a shape.
-        name: what the message calls a task whose goal is none.
+        name: name, in the message, of a task whose goal is not a shape.
 
     Raises:
-        ValueError: if the task has none.
+        ValueError: if the task has no such goal.
     """
 
     def __init__(self, world: World, name: str) -> None:
@@ -83,16 +83,16 @@ class GoalPictures:
             )
         self.world, self._shapes = world, world.task.goal_shapes
         self.rasterizer: Any = None
-        """What draws them, once :meth:`prepare` has run."""
+        """Rasteriser of these pictures, once :meth:`prepare` has run."""
 
     def prepare(self, rasterizer: Any) -> None:
         """Prepare the launches, and add the pictures to the buffers: ``goal_`` and the name of the image.
 
         Args:
-            rasterizer: what draws the present, a :class:`pbd_gym.rendering.batched.Rasterizer`.
+            rasterizer: rasteriser of the current state, a :class:`pbd_gym.rendering.batched.Rasterizer`.
 
         Raises:
-            ValueError: if the shapes are not those of all particles, for each start state or for all.
+            ValueError: if the shapes do not cover all particles, for each start state or for all.
         """
         world, b, model = self.world, self.world.buffers, self.world.model
         shapes = np.asarray(self._shapes(world), dtype=np.float32)
@@ -101,9 +101,9 @@ class GoalPictures:
             raise ValueError(f"goal_shapes must return shape (1 or {starts}, {count}, 3), got {shapes.shape}")
         with wp.ScopedDevice(model.device):
             self.new = wp.zeros(world.num_envs, dtype=wp.int32)
-            """Not zero where a picture has just been drawn, shape (num_envs,), int32."""
+            """Mask of pictures that have just been drawn, not zero, shape (num_envs,), int32."""
             self.points = wp.zeros((world.num_envs, count, 3), dtype=float)
-            """Where the particles are in the pictures [m], shape (num_envs, n, 3), float32."""
+            """Particle positions in the pictures [m], shape (num_envs, n, 3), float32."""
             # No episode has the number -1, so that every picture is drawn the first time.
             drawn = wp.full((world.num_envs, 3), -1, dtype=wp.int32), wp.zeros_like(b["parameters"])
         self._find_new = prepare(
@@ -117,9 +117,9 @@ class GoalPictures:
             b.share(f"goal_{name}", self.rasterizer.image(name))
 
     def launch(self) -> None:
-        """Draw the goals of episodes that have begun, after the present has been drawn."""
+        """Draw the goals of new episodes, after the current state has been drawn."""
         self._find_new.launch()
-        # The CPU looks whether there is any need; on CUDA looking would cost more than launching.
+        # The CPU checks whether it is needed; on CUDA checking would cost more than launching.
         if self._seen is None or self._seen.any():
             self._place.launch()
             self.rasterizer.draw(self.world.state)

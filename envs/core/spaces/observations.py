@@ -1,6 +1,7 @@
-"""Observations: which particle states an agent sees, written by kernels into flat float32 rows.
+"""Observations: the particle states that an agent sees, written by kernels into flat float32 rows.
 
-Particles, positions alone, numbers that the task works out itself, and any of these with a memory of one moment.
+They contain particles, positions alone, or numbers that the task computes, and any of these with a memory of one
+moment.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ wp.set_module_options({"enable_backward": False})
 
 
 TIME_UNIT = wp.constant(100.0)
-"""Actions that count as 1 in the two times that are shown."""
+"""Number of actions that count as 1 in the two times shown."""
 TICK = wp.constant(2.0)
-"""Actions between the marks of the two clocks."""
+"""Number of actions between the marks of the two clocks."""
 SINCE, ELAPSED = wp.constant(32), wp.constant(80)
-"""Marks of the clock of the last moment, and of the episode's."""
+"""Marks of the clock of the last moment, and of the episode's clock."""
 OBS_LIMIT = 100.0
-"""Bound of every number in an observation [m or m/s]; what is beyond is clipped, so that the space can be finite."""
+"""Bound of every number in an observation [m or m/s]; larger values are clipped, so that the space is finite."""
 
 
 @wp.func
@@ -40,7 +41,7 @@ def bounded(value: float):
 
 @wp.struct
 class Shown:
-    """What is observed; see :class:`Observations`."""
+    """Observed quantities; see :class:`Observations`."""
 
     particles: wp.array1d[wp.int32]
     goal_particles: wp.array1d[wp.int32]
@@ -116,7 +117,7 @@ def observe_reduced(
     # Out:
     observation: wp.array2d[float],
 ):
-    """Write positions only: of some particles, of goals, and of the hands."""
+    """Write only positions: of some particles, of goals, and of the hands."""
     env = wp.tid()
     count = particles.shape[0]
     for k in range(count):
@@ -154,7 +155,7 @@ def observe_particles(
 @wp.func
 @no_type_check
 def tick(actions: int, mark: int, last: int):
-    """Return how near a time is to a mark, from 1 at it to 0 at the next; the last one is for all that comes after."""
+    """Return the nearness of a time to a mark, from 1 at it to 0 at the next; the last mark covers everything later."""
     time = wp.min(float(actions) / TICK, float(last))
     return wp.max(0.0, 1.0 - wp.abs(time - float(mark)))
 
@@ -174,9 +175,10 @@ def recall(
     # Out:
     observation: wp.array2d[float],
 ):
-    """Write what is remembered, both times and both clocks behind the observation, of ``size`` numbers.
+    """Write the remembered observation, both times and both clocks after the observation of ``size`` numbers.
 
-    Writing it twice at the same moment changes nothing: observations are made anew where episodes begin at once.
+    Writing it twice at the same moment changes nothing, which matters since observations are rewritten where episodes
+    begin in the same step.
     """
     env = wp.tid()
     is_new = elapsed[env] == 0
@@ -203,9 +205,7 @@ class ReducedObservations:
     """Positions of some particles, of the goals in some tasks, and of the hands.
 
     Args:
-        reduced: what is shown.
-        goal_count: goals there are.
-        grip_count: hands.
+        reduced: particles to show. goal_count: number of goals. grip_count: number of hands.
     """
 
     mode: ObsMode = "reduced"
@@ -235,12 +235,11 @@ class Observations:
         mode: ``"keypoints"`` (a few named particles), ``"particles"`` (all of them), or ``"goal"`` (keypoints in a dict
             with ``achieved_goal`` and ``desired_goal``, for hindsight experience replay).
         keypoints: particles of the keypoint modes.
-        goal_particles: particles that have a goal.
+        goal_particles: particles with a goal.
         particle_count: number of particles.
-        grip_count: hands to show, 0 where the held particles tell all there is to know.
-        axes: coordinates to show of each point; 2 leaves out z.
-        paddles: where the paddles to show are among the poses, shape (paddles,), int32.
-        turns: whether to show their angles [rad].
+        grip_count: number of hands to show, 0 if the held particles contain the same information. axes: number of
+        coordinates to show of each point; 2 omits z. paddles: indices of the paddles to show among the poses, shape
+        (paddles,), int32. turns: whether to show their angles [rad].
 
     Raises:
         ValueError: for an unknown mode.
@@ -273,7 +272,7 @@ class Observations:
         box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
         self.space: spaces.Space[Any] = box
         self.names: tuple[str, ...] = ("observation",)
-        """Arrays that an observation is made of."""
+        """Names of the arrays of an observation."""
         if mode == "goal":
             goal_box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (goal_size,), np.float32)
             self.space = spaces.Dict({"observation": box, "achieved_goal": goal_box, "desired_goal": goal_box})
@@ -299,11 +298,11 @@ class Observations:
 
 
 class FeatureObservations:
-    """Features alone (``"keypoints"``), or positions and velocities of all particles and then these (``"particles"``).
+    """Features alone (``"keypoints"``), or positions and velocities of all particles followed by these
+    (``"particles"``).
 
     Args:
-        mode: which of the two.
-        features: of the task.
+        mode: one of the two. features: features of the task.
         particle_count: number of particles.
     """
 
@@ -319,7 +318,7 @@ class FeatureObservations:
         self.space: spaces.Space[Any] = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
 
     def prepare(self, world: World) -> Any:
-        """Return what fills ``observation`` of the buffers when it is launched."""
+        """Return the object whose launch fills ``observation`` of the buffers."""
         out, state = world.buffers["observation"], world.state
         launches = Launches([self.features.prepare(world, out, self.first)])
         if self.first:
@@ -329,17 +328,16 @@ class FeatureObservations:
 
 
 class MemoryObservations:
-    """Keypoints now, keypoints at the last moment when what the hands hold changed or the episode began, and two times.
+    """Keypoints now, keypoints when the hands' load last changed or the episode began, and two times.
 
-    What is to come of a fold depends on where it began, and a towel in the air does not show that any more. Agents with
-    a memory of a single moment do what those without cannot learn, and need no recurrent network.
+    The rest of a fold depends on where it began, which a towel in the air no longer shows. Agents with a memory of a
+    single moment learn what others cannot, and need no recurrent network.
 
-    The times are the actions since that moment and since the episode began, in hundreds, and once more as clocks: a
-    number for every second action, 1 at that time and 0 one mark away. Networks tell the steps of a script by them.
+    The times are the actions since that moment and since the episode began, in hundreds, and again as clocks: a number
+    for every second action, 1 at that time and 0 one mark away. Networks use them to distinguish the steps of a script.
 
     Args:
-        keypoints: the observations that are remembered.
-        hand_count: the agent's hands.
+        keypoints: observations to remember. hand_count: number of the agent's hands.
     """
 
     mode: ObsMode = "memory"
@@ -352,29 +350,28 @@ class MemoryObservations:
         self.space: spaces.Space[Any] = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
 
     def add_buffers(self, buffers: Buffers) -> None:
-        """Add what is remembered, so that states of the environment hold it."""
+        """Add the memory's buffers, so that states of the environment include it."""
         buffers.add("grasped", (self.hand_count,), wp.int32)
         buffers.add("moment", dtype=wp.int32)
         buffers.add("remembered", (self.keypoints.size,))
 
     def prepare(self, world: World) -> Any:
-        """Return what fills ``observation`` of the buffers when it is launched."""
+        """Return the object whose launch fills ``observation`` of the buffers."""
         b, names = world.buffers, ("grasped", "moment", "remembered", "observation")
         inputs = b["elapsed"], self.hand_count, world.state.held, self.keypoints.size, *(b[name] for name in names)
         return Launches([self.keypoints.prepare(world), prepare(world, recall, *inputs)])
 
 
 View = Observations | ReducedObservations | FeatureObservations | MemoryObservations | PixelObservations
-"""What agents see."""
+"""Any of the observation types."""
 
 
 def make_observations(world: World, pixels: Pixels, name: str) -> View:
-    """Return the observations of a batch, by its mode.
+    """Return the observations of a batch for its mode.
 
     Args:
         world: the environments.
-        pixels: how pictures are taken.
-        name: what messages call the environments.
+        pixels: settings of pictures. name: name of the environments in messages.
 
     Raises:
         ValueError: for pictures of goals that have no shape.

@@ -1,4 +1,4 @@
-"""Observation modes made of pictures: what cameras see, drawn for the batch by :mod:`pbd_gym.rendering.batched`."""
+"""Picture observations: the cameras' views, drawn for the batch by :mod:`pbd_gym.rendering.batched`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ wp.set_module_options({"enable_backward": False})
 _IMAGES = {"rgbd": ("rgb", "depth")}
 VECTORS, COLOR_COUNT = wp.constant(CAMERA), wp.constant(len(PALETTE))
 FIXED_COLORS = wp.constant(list(PALETTE).index("picker_open"))
-"""First of the colours that stay as they are: those of pickers and goals, which mean something."""
+"""First of the fixed colours: those of hands and goals, which carry meaning."""
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """How pictures are taken. The numbers from ``turn`` on are drawn anew for every episode, uniformly.
+    """Settings of pictures. The numbers from ``turn`` on are drawn uniformly for every episode.
 
     Raises:
         ValueError: for a picture without pixels, or a number that is negative or not finite.
-        TypeError: for cameras that are none, or anything but numbers where numbers are due.
+        TypeError: for invalid cameras, or anything but numbers where numbers are expected.
     """
 
     size: int | tuple[int, int] = 64
     """Width and height [pixels], or one number for both."""
     cameras: Sequence[Camera | Mapping[str, Any]] = ()
-    """One or several, each a :class:`pbd_gym.rendering.Camera` or its arguments; by default one that shows the task."""
+    """One or several cameras, each a :class:`pbd_gym.rendering.Camera` or its arguments; by default one that shows the
+    task.
+    """
     far: float = 20.0
-    """Largest depth [m], which the sky has."""
+    """Largest depth [m], that of the sky."""
     turn: float = 0.0
     """Largest change of the yaw and of the pitch of a camera [rad]."""
     shift: float = 0.0
@@ -46,15 +48,16 @@ class Pixels:
     zoom: float = 0.0
     """Largest change of its distance, as a share of it."""
     shadows: bool = False
-    """Darken the ground softly below what is drawn: that shows how high it is."""
+    """Darken the ground softly below objects, which shows their height."""
     color: float = 0.0
-    """Largest change of red, green and blue of each thing and of the backdrop, as a share of full brightness."""
+    """Largest change of red, green and blue of each object and of the backdrop, as a share of full brightness."""
     hints: bool = False
-    """Whether a goal turns green when it is reached, as for people; it is what an agent is to find out."""
+    """Whether a goal turns green when it is reached, as for people; otherwise the agent must find that out."""
     goal_picture: bool = False
-    """Whether an observation is a dict that also has each picture of how everything is to lie, by the same cameras and
-    drawn once an episode: ``"goal_rgb"`` beside ``"rgb"``, and so on. There are no marks and no hands in it. The goal
-    must be a shape of all particles, as in :data:`pbd_gym.envs.core.spaces.goal_pictures.WITH_GOAL_PICTURES`."""
+    """Whether an observation is a dict that also contains each picture of the goal shape, by the same cameras and drawn
+    once per episode: ``"goal_rgb"`` beside ``"rgb"``, and so on. These have no marks and no hands. The goal must be a
+    shape of all particles, as in :data:`pbd_gym.envs.core.spaces.goal_pictures.WITH_GOAL_PICTURES`.
+    """
 
     def __post_init__(self) -> None:
         size = image_size(self.size)
@@ -82,7 +85,7 @@ class Pixels:
 
     @property
     def varied(self) -> bool:
-        """Whether environments differ in how they are seen."""
+        """Whether environments differ in their cameras or colours."""
         return max(self.turn, self.shift, self.zoom, self.color) > 0.0
 
 
@@ -104,10 +107,10 @@ def look(
 ):
     """Aim the cameras of each environment and mix its colours, as sampled for its episode.
 
-    The numbers depend on seed and episode alone, so nothing has to be kept: a state that is restored is seen as before.
+    The numbers depend on seed and episode alone, so nothing must be stored: a restored state looks as before.
     """
     env = wp.tid()
-    # A stream of its own, with every number sampled whether it is used or not: none depends on what else is varied.
+    # A separate stream, with every number sampled whether it is used or not: none depends on what else is varied.
     random = wp.rand_init(~seed[env], ~episode[env])
     for k in range(COLOR_COUNT):
         change = wp.vec3(wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0))
@@ -133,16 +136,14 @@ class PixelObservations:
     Args:
         mode: ``"rgb"``: shape (height, width, 3), uint8. ``"depth"``: distance along the direction of view [m], shape
             (height, width, 1), float32, without the marks of goals. ``"rgbd"``: a dict of both. ``"segmentation"``:
-            what each pixel shows, shape (height, width, 1), uint8; see ``labels``. Several cameras follow one another
-            in the channels.
-        pixels: how pictures are taken.
-        axes: coordinates that goals have.
-        goal_particles: particles that have a goal, shape (k,).
-        goal_pictures: draws the goals, a :class:`pbd_gym.envs.core.spaces.goal_pictures.GoalPictures`; none by default.
+            the object at each pixel, shape (height, width, 1), uint8; see ``labels``. Several cameras follow one
+            another in the channels. pixels: settings of pictures. axes: number of the goals' coordinates.
+            goal_particles: particles with a goal, shape (k,). goal_pictures: pictures of the goals, a
+            :class:`pbd_gym.envs.core.spaces.goal_pictures.GoalPictures`; none by default.
     """
 
     size = 0
-    """Of the part that is made of particle states: none."""
+    """Size of the part made of particle states: none."""
     goal_size = 0
 
     def __init__(
@@ -156,7 +157,7 @@ class PixelObservations:
         self._images = _IMAGES.get(mode, (mode,))
         goals = () if goal_pictures is None else tuple(f"goal_{name}" for name in self._images)
         self.names = (*self._images, *goals)
-        """Arrays that an observation is made of."""
+        """Names of the arrays of an observation."""
         width, height = pixels.resolution
         views = max(len(pixels.cameras), 1)
         boxes: dict[str, spaces.Space[Any]] = {
@@ -167,7 +168,7 @@ class PixelObservations:
         parts = {name: boxes[name.removeprefix("goal_")] for name in self.names}
         self.space: spaces.Space[Any] = spaces.Dict(parts) if len(parts) > 1 else boxes[mode]
         self.rasterizer: Any = None
-        """What draws, once :meth:`prepare` has run."""
+        """Rasteriser, once :meth:`prepare` has run."""
         self._look: Any = None
         self._state: Any = None
 
@@ -177,14 +178,12 @@ class PixelObservations:
         """Make the rasteriser, and the buffers of its pictures.
 
         Args:
-            buffers: of the batch.
-            state: what is drawn.
-            view_box: two corners of the box that the usual camera shows [m].
-            goal_radius: distance within which a goal counts as reached [m].
-            **options: of :class:`pbd_gym.rendering.batched.Rasterizer`.
+            buffers: buffers of the batch. state: state to draw. view_box: two corners of the box that the usual camera
+            shows [m]. goal_radius: distance within which a goal counts as reached [m].
+            **options: options of :class:`pbd_gym.rendering.batched.Rasterizer`.
 
         Returns:
-            What fills the buffers when its :meth:`launch` is called.
+            An object whose :meth:`launch` fills the buffers.
         """
         from pbd_gym.rendering.batched import Rasterizer
 
@@ -221,12 +220,12 @@ class PixelObservations:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the numbers of a segmentation mean: each is an index into this tuple."""
+        """Meaning of the numbers in a segmentation: each is an index into this tuple."""
         labels: tuple[str, ...] = self.rasterizer.labels
         return labels
 
     def launch(self) -> None:
-        """Draw."""
+        """Draw the pictures."""
         if self._look is not None:
             self._look.launch()
         self.rasterizer.draw(self._state)

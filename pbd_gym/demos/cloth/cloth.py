@@ -17,18 +17,17 @@ from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
 COUNTS = (2, 4, 8, 16, 32, 64, 128)
-"""Iterations that are tried; from two on all take one kernel."""
+"""Iteration counts that are tried; from two on all share one kernel."""
 CONVERGED = 512
-"""Iterations, of Gauss-Seidel, after which a step counts as converged."""
+"""Number of Gauss-Seidel iterations after which a step counts as converged."""
 
 
 def left_over(solver: Solver, state: State, time_step: float) -> np.ndarray:
-    """Return how far a step of so many iterations is from the converged one, to which all methods lead.
+    """Return how far a step with each number of iterations is from the converged one, to which all methods lead.
 
     Args:
-        solver: whose method it is.
-        state: at the beginning of the step; it stays as it is.
-        time_step: of the step [s].
+        solver: solver with the method to measure. state: state at the beginning of the step, left unchanged. time_step:
+        time step [s].
 
     Returns:
         Largest distance of a particle of the first environment, for each of :data:`COUNTS` [m], shape (7,).
@@ -52,28 +51,28 @@ def left_over(solver: Solver, state: State, time_step: float) -> np.ndarray:
 
 
 EVERY = 5
-"""Frames from one measurement of convergence to the next."""
+"""Number of frames between two measurements of convergence."""
 LEAST = 1e-9
-"""Smaller distances are drawn as this [m]."""
+"""Smallest distance drawn; smaller ones are drawn as this [m]."""
 GUSTS = 3.0
-"""Time from one gust to the next [s]."""
+"""Time between gusts [s]."""
 THICKNESS = 0.03
 """Distance of two layers of the cloth [m]; the sheet is as large as a sail."""
 FRICTION = 0.4
-"""Of the cloth on itself and on the ground."""
+"""Friction of the cloth on itself and on the ground."""
 
 
 @dataclass(frozen=True)
 class ClothOptions(SheetOptions):
     """Numbers of an XPBD cloth."""
 
-    mass: float = option(0.01, "of each particle [kg]", low=1e-3, high=1e3)
-    time_step: float = option(0.0025, "of the solver [s]", low=1e-4, high=0.04)
+    mass: float = option(0.01, "mass of each particle [kg]", low=1e-3, high=1e3)
+    time_step: float = option(0.0025, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
-    stiffness: float = option(10000.0, "of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
-    method: str = option("gauss-seidel", "what a sweep is", choices=("gauss-seidel", "symmetric", "jacobi"))
-    chebyshev: float = option(0.0, "by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
-    convergence: str = switch(False, "whether a curve shows what iterations leave over")
+    stiffness: float = option(10000.0, "stiffness of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
+    method: str = option("gauss-seidel", "type of sweep", choices=("gauss-seidel", "symmetric", "jacobi"))
+    chebyshev: float = option(0.0, "chebyshev by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
+    convergence: str = switch(False, "whether a curve shows the remaining error of the iterations")
     wind: float = option(2.5, "speed of gusts towards the eye [m/s]; 0 for no air", low=0.0, high=30.0, step=0.5)
     surface: str = switch(True, "whether there is ground, and the cloth lies on it and on itself")
 
@@ -90,7 +89,7 @@ class SheetDemo(HangingSheet[AnySheet], SceneDemo[AnySheet]):
         raise NotImplementedError
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         return self.dressed(super().frame(caption))
 
     def measures(self) -> str:
@@ -114,15 +113,15 @@ class ClothDemo(SheetDemo[ClothOptions]):
     """A cloth under extended position-based dynamics (XPBD) that hangs in the wind and is dragged with the mouse.
 
     Distance constraints along rows, columns and diagonals are solved one after the other (Gauss-Seidel). Each has a
-    compliance, the inverse of its stiffness. Given enough iterations to converge, further ones or shorter steps change
-    the stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count,
-    and with `mass-spring`, which explodes where the time step is too long. The sheet weighs 0.25 kg/m^2, as bed linen
-    does, gusts move it (:mod:`pbd_gym.kernels.motion.air_drag`), and it lies down on the ground and on itself: press
-    `c` to let go of its corners.
+    compliance, the inverse of its stiffness. Given enough iterations to converge, the stretch depends on the stiffness
+    and no longer on iterations or step length. Compare with `pbd-cloth`, whose stiffness comes from the iteration
+    count, and with `mass-spring`, which explodes where the time step is too long. The sheet weighs 0.25 kg/m^2, as bed
+    linen does, gusts move it (:mod:`pbd_gym.kernels.motion.air_drag`), and it lies down on the ground and on itself:
+    press `c` to release its corners.
 
-    Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
-    corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's
-    extrapolation makes up for it, until its number, an estimate of the spectral radius, is too large.
+    Choose another solver, and switch `convergence` on to see how far each number of iterations is from the converged
+    result: simultaneous corrections (Jacobi) need many more iterations than successive ones (Gauss-Seidel), and
+    Chebyshev extrapolation makes up for it, until its parameter, an estimate of the spectral radius, is too large.
 
     Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; Wang 2015: A Chebyshev semi-iterative approach
     for accelerating projective and position-based dynamics, doi:10.1145/2816795.2818063. The sheet is that of RWTH's
@@ -148,11 +147,11 @@ class ClothDemo(SheetDemo[ClothOptions]):
             self.control.set_wind((0.0, 0.0, self.options.wind))
 
     def let_go(self) -> None:
-        """Set all corners free."""
+        """Release all corners."""
         self.state.set_pinned(np.zeros(len(self.sheet.positions), bool))
 
     def perform(self) -> None:
-        """Pull at a lower corner, and let go of one upper corner and then of the other."""
+        """Pull at a lower corner, then release one upper corner and then the other."""
         super().perform()
         pinned = self.state.get_pinned()[0]
         for particle, moment in zip(self.sheet.fixed, (4.0, 5.0, 5.5, 6.0), strict=False):
@@ -161,17 +160,17 @@ class ClothDemo(SheetDemo[ClothOptions]):
 
     @property
     def compliance(self) -> float:
-        """Inverse stiffness of the constraints [m/N]; the tutorial takes a stiffness of 0 for a rigid constraint."""
+        """Inverse stiffness of the constraints [m/N]; in the tutorial a stiffness of 0 means rigid."""
         return 1.0 / self.options.stiffness if self.options.stiffness > 0 else 0.0
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.errors: np.ndarray | None = None
         """Distances from the converged step [m], shape (7,), once they have been measured."""
 
     def step(self) -> None:
-        """Advance by one frame; every fifth time, measure what iterations leave over."""
+        """Advance by one frame; every fifth time, measure the remaining error of each iteration count."""
         if self.options.convergence == "off" or self.diverged:
             self.errors = None
         elif round(self.time * self.fps) % EVERY == 0:
@@ -181,7 +180,7 @@ class ClothDemo(SheetDemo[ClothOptions]):
         super().step()
 
     def drawn(self) -> dict[str, Any]:
-        """Return further fields of the frame: the curve, too."""
+        """Return further fields of the frame, with the curve."""
         if self.errors is None:
             return super().drawn()
         counts = np.log2(np.array(COUNTS, np.float64))
@@ -194,16 +193,18 @@ class ClothDemo(SheetDemo[ClothOptions]):
 class PBDClothOptions(SheetOptions):
     """Numbers of a PBD cloth."""
 
-    time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.005, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
 
 
 class PBDClothDemo(SheetDemo[PBDClothOptions]):
-    """A hanging cloth under position-based dynamics (PBD): the constraints are rigid, and iterations decide how nearly.
+    """A hanging cloth under position-based dynamics (PBD):
 
-    Every sweep brings each pair of particles to its distance at once. What that undoes for the neighbours is left over,
-    so the cloth looks the stiffer, the more iterations or the shorter the time step: its stretch is an error and no
-    material. That is what the compliance of `cloth` repairs.
+    constraints are rigid, and the iteration count decides how rigid they look.
+
+    Every sweep brings each pair of particles to its distance at once. This disturbs the neighbours, so the cloth looks
+    stiffer with more iterations or a shorter time step: its stretch is an error, not a material. The compliance of
+    `cloth` repairs that.
 
     Mueller, Heidelberger, Hennix, Ratcliff 2007: Position based dynamics, doi:10.1016/j.jvcir.2007.01.005. The sheet is
     that of RWTH's physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --iterations 2`.

@@ -1,4 +1,4 @@
-"""The hanging sheet of rods, which impulses keep at their lengths. NumPy, float64."""
+"""The hanging sheet of rods that impulses keep at their lengths. NumPy, float64."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from pbd_gym.sim.coloring import batches, dependency_levels
 class ImpulseSystem(RodSystem):
     """Rods between particles, kept by impulses.
 
-    With gravity in the velocities, each rod in turn looks where its ends would be after the step, and takes the impulse
-    along their direction there that would make its length right: ``-C / (h (w_i + w_j))`` with ``C = |d| - l0``. After
-    the positions have moved, as many sweeps take the speed along each rod away. Several sweeps are needed because rods
-    share particles: Bender, Schmitt 2006, Fast dynamic simulation of multi-body systems using impulses, VRIPHYS.
+    With gravity in the velocities, each rod in turn predicts where its ends would be after the step, and applies the
+    impulse along the predicted direction that would restore its length: ``-C / (h (w_i + w_j))`` with ``C = |d| - l0``.
+    After the positions have moved, the same number of sweeps removes the speed along each rod. Several sweeps are
+    needed because rods share particles: Bender, Schmitt 2006, Fast dynamic simulation of multi-body systems using
+    impulses, VRIPHYS.
 
     Args:
         positions, inv_mass, edges, gravity, rest_length: as for :class:`pbd_gym.demos.cloth.sheet.RodSystem`; rods
@@ -50,7 +51,7 @@ class ImpulseSystem(RodSystem):
         ]  # fmt: skip
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds. Particles of inverse mass 0 go on with the velocity that they have."""
+        """Advance by ``dt`` seconds. Particles of inverse mass 0 keep their velocity."""
         self.velocities = self.velocities + dt * self.gravity * (self.inv_mass[:, None] > 0)
         for _ in range(self.iterations):
             for first, second, rest in self._batches:
@@ -80,7 +81,7 @@ class ImpulseOptions(SheetOptions):
 
     width: int = option(20, "particles along the width", low=2, high=60)
     height: int = option(14, "particles along the height", low=2, high=60)
-    time_step: float = option(0.01, "of a step [s]", low=1e-3, high=0.04)
+    time_step: float = option(0.01, "time step [s]", low=1e-3, high=0.04)
     iterations: int = option(2, "sweeps over all rods per step, for positions and again for velocities", low=1, high=50)
 
 
@@ -89,7 +90,7 @@ class ImpulsesDemo(SheetSystemDemo[ImpulseOptions]):
 
     `pbd-cloth` moves positions and takes velocities from them; here velocities are changed so that positions will come
     out right, and once more so that nothing moves along a rod. Both need several sweeps, because rods share particles,
-    and both are the stiffer, the more of them: the stretch that is left is an error and no material.
+    and both get stiffer with more sweeps: the remaining stretch is an error, not a material.
 
     Bender, Schmitt 2006: Fast dynamic simulation of multi-body systems using impulses, VRIPHYS. The sheet is that of
     RWTH's physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --time-step 0.005`.

@@ -1,4 +1,4 @@
-"""The hanging sheet of masses and damped springs, under the classical Euler methods. NumPy, float64."""
+"""The hanging sheet of masses and damped springs, integrated by the classical Euler methods. NumPy, float64."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ class MassSpring(RodSystem):
 
     The force of a spring on its first end is ``-(k (|d| - l0) + c v . n) n`` with ``d = x_i - x_j``, ``n = d / |d|``
     and ``v = v_i - v_j``; the other end gets the opposite. Steps longer than about ``2 / omega`` for the fastest
-    oscillation ``omega`` make it explode, which is what position-based dynamics was invented against: Provot 1995,
+    oscillation ``omega`` make it explode, the problem that position-based dynamics was invented to solve: Provot 1995,
     Deformation constraints in a mass-spring model, Graphics Interface.
 
     Args:
         positions, inv_mass, edges, gravity, rest_length: as for :class:`pbd_gym.demos.cloth.sheet.RodSystem`.
         stiffness: k [N/m].
         damping: c [N s/m].
-        method: ``"symplectic"`` takes the new velocity to move, ``"explicit"`` the old one.
+        method: ``"symplectic"`` moves with the new velocity, ``"explicit"`` with the old one.
 
     Raises:
-        ValueError: for a wrong shape, a number that is not finite or negative where it must not be, or another method.
+        ValueError: for a wrong shape, a number that is not finite or negative where it must not be, or an unknown
+        method.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class MassSpring(RodSystem):
         self.first, self.second = self.edges.T
 
     def forces(self) -> np.ndarray:
-        """Return the force of the springs on each particle [N], shape (n, d); gravity is not in it."""
+        """Return the spring force on each particle [N], shape (n, d), without gravity."""
         span = self.positions[self.first] - self.positions[self.second]
         length = np.linalg.norm(span, axis=1)
         direction = span / np.maximum(length, 1e-12)[:, None]
@@ -70,18 +71,21 @@ class MassSpring(RodSystem):
         )
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds. Particles of inverse mass 0 go on with the velocity that they have."""
+        """Advance by ``dt`` seconds. Particles of inverse mass 0 keep their velocity."""
         before = self.velocities
         free = self.inv_mass[:, None] > 0
         self.velocities = before + dt * np.where(free, self.gravity + self.inv_mass[:, None] * self.forces(), 0.0)
         self.positions = self.positions + dt * (before if self.method == "explicit" else self.velocities)
 
     def energy(self) -> float:
-        """Return kinetic, elastic and gravitational energy of the free particles together [J]."""
+        """Return the total kinetic, elastic and gravitational energy of the free particles [J]."""
         return sum(self.energies())
 
     def energies(self) -> tuple[float, float, float]:
-        """Return kinetic, elastic and gravitational energy of the free particles [J]; the last is 0 at the origin."""
+        """Return kinetic, elastic and gravitational energy of the free particles [J];
+
+        the last is measured from the origin.
+        """
         free = self.inv_mass > 0
         mass = 1.0 / self.inv_mass[free]
         kinetic = 0.5 * float(mass @ (self.velocities[free] ** 2).sum(axis=1))
@@ -94,21 +98,21 @@ class MassSpring(RodSystem):
 class MassSpringOptions(SheetOptions):
     """Numbers of a mass-spring cloth."""
 
-    time_step: float = option(0.002, "of the integration [s]", low=1e-4, high=0.04)
-    stiffness: float = option(1000.0, "of every spring [N/m]", low=0.0, high=1e9)
-    damping: float = option(0.3, "of every spring [N s/m]", low=0.0, high=1e3, step=0.05)
+    time_step: float = option(0.002, "time step of the integration [s]", low=1e-4, high=0.04)
+    stiffness: float = option(1000.0, "stiffness of every spring [N/m]", low=0.0, high=1e9)
+    damping: float = option(0.3, "damping of every spring [N s/m]", low=0.0, high=1e3, step=0.05)
     method: str = option("symplectic", "Euler method", choices=("symplectic", "explicit"))
 
 
 class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
-    """A hanging cloth of masses and damped springs, integrated with an Euler method: what PBD was invented against.
+    """A hanging cloth of masses and damped springs under an Euler method: the problem that PBD was invented to solve.
 
-    Forces are found first and steps follow them, so a step that is long for the stiffness makes the cloth explode:
-    press the right arrow on the time step or the stiffness, and watch the energy. The fastest wave of a sheet of
-    springs k and masses m, in which every other column moves the other way, has the frequency sqrt(8 k / m); symplectic
-    steps h are stable while h (h + 2 c / k) is below 4 over its square, with dampers c. The film goes beyond that in
-    its third second. The explicit method, which moves with the old velocity, gains energy at every step length; only
-    damping holds it. `cloth` has the same particles and edges and stands any step.
+    The step follows forces computed at its start, so a step too long for the stiffness makes the cloth explode: raise
+    the time step or the stiffness with the right arrow, and watch the energy. The fastest wave of a sheet of springs k
+    and masses m, in which every other column moves the other way, has the frequency sqrt(8 k / m); symplectic steps h
+    are stable while h (h + 2 c / k) is below 4 over its square, with dampers c. The film exceeds that limit in its
+    third second. The explicit method, which moves with the old velocity, gains energy at every step length; only
+    damping holds it. `cloth` has the same particles and edges and is stable at any step.
 
     Provot 1995: Deformation constraints in a mass-spring model to describe rigid cloth behavior, Graphics Interface.
     The sheet is that of RWTH's physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --damping
@@ -120,10 +124,10 @@ class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
     system: MassSpring
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self._as_it_comes = self.options == MassSpringOptions()
-        """Whether nobody has asked for other numbers, such as a step that would be overruled."""
+        """Whether all numbers are still the defaults, so that nobody's chosen step is overruled."""
         self.history = History("total", "kinetic", "elastic", "gravity")
         self._start = self.system.energies()[2]
 
@@ -137,7 +141,7 @@ class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
 
     @property
     def longest_step(self) -> float:
-        """The longest step of the symplectic method that is stable [s]."""
+        """Longest stable step of the symplectic method [s]."""
         options = self.options
         if not options.stiffness:
             return float("inf")
@@ -145,20 +149,20 @@ class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
         return float(np.sqrt(lag**2 + 0.5 * options.mass / options.stiffness) - lag)
 
     def perform(self) -> None:
-        """Pull at the sheet; then take longer and longer steps, until it explodes."""
+        """Pull at the sheet, then lengthen the steps until it explodes."""
         super().perform()
         if self.time > 2.6 and self._as_it_comes and not self.exploded:
             ratio = 0.9 if self.time < 3.2 else 1.1
             self.change(replace(self.options, time_step=round(ratio * self.longest_step, 4)))
 
     def readout(self) -> str:
-        """Return the time, how far the sheet is stretched, and how long a step may be."""
+        """Return the time, the stretch of the sheet, and the longest stable step."""
         steps = f"step {1e3 * self.options.time_step:.1f} ms"
         limit = f", stable below {1e3 * self.longest_step:.1f} ms" if self.options.method == "symplectic" else ""
         return f"{super().readout()}   {steps}{limit}"
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see, with the energies since the start."""
+        """Return the frame to draw, with the change of energies since the start."""
         return replace(super().frame(caption), panels=[self.history.panel("energy [J]")])
 
     def make_system(self) -> MassSpring:

@@ -1,4 +1,4 @@
-"""The hanging sheet that the cloth demonstrations share, and how it is stepped where the engine does not."""
+"""The hanging sheet that the cloth demonstrations share, and its stepping without the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pbd_gym.rendering.colors import Color
 from pbd_gym.runtime.checks import finite
 
 SPACING = 0.2
-"""Distance of neighbours [m]."""
+"""Distance between neighbours [m]."""
 EDGE: Color = (120, 132, 156)
 AXIS: Color = PALETTE[3]
 
@@ -29,7 +29,7 @@ class SheetOptions(Options):
     width: int = option(40, "particles along the width", low=2, high=200)
     height: int = option(30, "particles along the height", low=2, high=200)
     fixed: int = option(2, "particles that are fixed: 1, the upper 2 or all 4 corners", choices=(1, 2, 4))
-    mass: float = option(0.05, "of each particle [kg]", low=1e-3, high=1e3)
+    mass: float = option(0.05, "mass of each particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     look: str = option("cloth", "cloth, or its particles and constraints with axes", choices=("cloth", "net"))
 
@@ -52,7 +52,7 @@ class Sheet:
 
 
 def sheet(options: SheetOptions) -> Sheet:
-    """Make the sheet of the options."""
+    """Make the sheet described by the options."""
     columns, rows = options.width, options.height
     found = grid(rows, columns, SPACING * (columns - 1), SPACING * (rows - 1))
     # The grid lists all diagonals of one kind first; here the two of a cell follow each other, as in the tutorial.
@@ -67,20 +67,20 @@ def sheet(options: SheetOptions) -> Sheet:
 
 
 class HangingSheet(Demo[AnySheet]):
-    """What demonstrations with such a sheet have in common: how it is looked at, pulled and measured."""
+    """Base of demonstrations with such a sheet: view, interaction and measurements."""
 
     max_pull = 2.0 * SPACING
     sheet: Sheet
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each: with room for the sheet to stretch."""
+        """Lower and upper corner of the initial view [m], shape (3,) each, with room for the sheet to stretch."""
         lower, upper = self.sheet.positions.min(axis=0), self.sheet.positions.max(axis=0)
         margin = 0.2 * float((upper - lower).max())
         return lower - margin - np.array([0.0, 0.35 * (upper - lower)[1], 0.0]), upper + margin
 
     def perform(self) -> None:
-        """Take a lower corner aside, up and towards the eye after one second, and let go of it after two and a half."""
+        """Pull a lower corner aside, up and towards the eye after one second, and release it after two and a half."""
         if 1.0 <= self.time < 2.5:
             last = len(self.sheet.positions) - 1
             particle = last // 2 if self.options.fixed == 4 else last
@@ -91,7 +91,7 @@ class HangingSheet(Demo[AnySheet]):
             self.hold(None)
 
     def dressed(self, frame: Frame) -> Frame:
-        """Return a frame of the sheet as the option ``look`` wants it: cloth, or balls, lines and axes."""
+        """Return a frame of the sheet in the style of the option ``look``: cloth, or balls, lines and axes."""
         if self.options.look == "cloth":
             return frame
         ends = frame.positions[self.sheet.edges]
@@ -114,20 +114,20 @@ class HangingSheet(Demo[AnySheet]):
         return strain
 
     def readout(self) -> str:
-        """Return the time and how far the sheet is stretched."""
+        """Return the time and the stretch of the sheet."""
         strain = self.stretch()
         return f"{super().readout()}   stretch: mean {100 * strain.mean():.1f} %, largest {100 * strain.max():.1f} %"
 
 
 class RodSystem(ABC):
-    """Particles between rods that step by themselves. One of inverse mass 0 goes on with the velocity that it has.
+    """Particles joined by rods, with their own stepping. Those of inverse mass 0 keep their velocity.
 
     Args:
         positions: [m], shape (n, d).
         inv_mass: [1/kg], shape (n,); 0 is fixed.
         edges: ends of the rods, shape (m, 2), int.
         gravity: acceleration [m/s^2], shape (d,).
-        rest_length: [m], shape (m,); the distance now if not given.
+        rest_length: [m], shape (m,); by default the current distance.
 
     Raises:
         ValueError: for a wrong shape, or a number that is not finite or out of its range.
@@ -173,7 +173,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         """Return the system of ``self.sheet`` with inverse masses ``self.inv_mass``."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self._load()
 
@@ -187,7 +187,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         self.substeps = max(1, round(1.0 / self.fps / self.time_step))
 
     def adapt(self) -> None:
-        """Go on with other options from where the particles are."""
+        """Apply changed options without moving the particles."""
         positions, velocities, fixed = self.system.positions, self.system.velocities, self.inv_mass == 0.0
         self._load()
         self.inv_mass = np.where(fixed, 0.0, 1.0 / self.options.mass)
@@ -195,17 +195,17 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         self.system.positions, self.system.velocities = positions, velocities
 
     def step(self) -> None:
-        """Advance by one frame; what is held moves with the hand."""
+        """Advance by one frame; the held particle follows the hand."""
         if self.held is not None:
             self.system.velocities[self.held] = self._pull / (self.substeps * self.time_step)
-        with np.errstate(over="ignore", invalid="ignore"):  # an explosion is something to be seen here
+        with np.errstate(over="ignore", invalid="ignore"):  # explosions are meant to be seen here
             for _ in range(self.substeps):
                 self.system.step(self.time_step)
         self.let_pass(self.substeps * self.time_step)
 
     @property
     def exploded(self) -> bool:
-        """Whether positions have gone beyond all bounds."""
+        """Return whether positions have diverged."""
         return not bool((np.abs(self.system.positions) < 1e3).all())
 
     def positions(self) -> np.ndarray:
@@ -213,7 +213,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         return self.system.positions.copy()
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
         self.system.inv_mass = self.inv_mass.copy()
         self.system.velocities[self.inv_mass == 0] = 0.0
@@ -221,7 +221,7 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
             self.system.inv_mass[particle] = 0.0
 
     def pin(self, particle: int) -> str:
-        """Fix a particle, or set it free. Returns what to tell."""
+        """Fix a particle, or release it. Returns a message."""
         if not self.inv_mass[particle]:
             self.inv_mass[particle] = 1.0 / self.options.mass
         else:
@@ -230,11 +230,11 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
         return "free" if self.inv_mass[particle] else "pinned"
 
     def readout(self) -> str:
-        """Return the time and how far the sheet is stretched."""
+        """Return the time and the stretch of the sheet."""
         return "exploded: press r to start again" if self.exploded else super().readout()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         here = self.positions()
         hand = [] if self.held is None or self.exploded else [Picker(here[self.held], 0.1, True)]
         pinned = np.flatnonzero(self.inv_mass == 0)

@@ -1,7 +1,7 @@
-"""One step of implicit Euler for a net of compliant rods, and four ways to solve it as a whole. NumPy, float64.
+"""One step of implicit Euler for a net of compliant rods, and four ways to solve it globally. NumPy, float64.
 
-With masses M, stretches C(x) = |x_i - x_j| - l, their Jacobian J, a stiffness k, and the place y = x + h v + h² g where
-particles would get to by themselves, the step ends where forces f = -J(x)ᵀ λ with λ = k C(x) balance inertia:
+With masses M, stretches C(x) = |x_i - x_j| - l, their Jacobian J, a stiffness k, and the positions y = x + h v + h² g
+that particles would reach on their own, the step ends where the forces f = -J(x)ᵀ λ with λ = k C(x) balance inertia:
 
     M (x - y) / h² + J(x)ᵀ λ = 0,    C(x) - λ/k = 0.
 """
@@ -22,7 +22,7 @@ from pbd_gym.runtime.checks import number, whole
 
 @dataclass(frozen=True)
 class ImplicitStep:
-    """The equations of a step. f particles are free; the others are at their places in ``target``."""
+    """Equations of a step with f free particles; the others are at their places in ``target``."""
 
     target: np.ndarray
     """y [m], shape (n, d)."""
@@ -35,7 +35,7 @@ class ImplicitStep:
     compliance: float
     """[m/N], above 0."""
     free: np.ndarray
-    """Which particles are free, bool, shape (n,)."""
+    """Mask of the free particles, bool, shape (n,)."""
 
     def moved(self, x: np.ndarray, by: np.ndarray) -> np.ndarray:
         """Return x [m], shape (n, d), with its free coordinates moved by ``by`` [m], shape (f d,)."""
@@ -82,7 +82,7 @@ class ImplicitStep:
         return found
 
     def objective(self, x: np.ndarray) -> float:
-        """Return what has its minimum at the end of the step [J]: inertia and elastic energy."""
+        """Return the quantity whose minimum is the end of the step [J]: inertia and elastic energy."""
         away = (x - self.target)[self.free].ravel()
         return 0.5 * float(self.inertia @ away**2) + 0.5 * float((self.values(x) ** 2).sum()) / self.compliance
 
@@ -92,7 +92,7 @@ Iterates = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def newton(step: ImplicitStep, start: np.ndarray, force: np.ndarray) -> Iterates:
-    """Minimise the objective by Newton's method, with rods under pressure taken as straight and a line search."""
+    """Minimise the objective by Newton's method with a line search, treating compressed rods as straight."""
     x = start
     while True:
         values = step.values(x)
@@ -102,7 +102,7 @@ def newton(step: ImplicitStep, start: np.ndarray, force: np.ndarray) -> Iterates
         gradient = step.unbalanced(x)
         way = -np.linalg.solve(hessian, gradient)
         slope, before, share = float(gradient @ way), step.objective(x), 1.0
-        # A change that drowns in rounding is no reason to stop short.
+        # A change that is lost in rounding is no reason to stop short.
         slack = 1e-12 * (1.0 + abs(before))
         while step.objective(step.moved(x, share * way)) > before + 1e-4 * share * slope + slack and share > 1e-9:
             share *= 0.5
@@ -124,16 +124,16 @@ def newton_raphson(step: ImplicitStep, start: np.ndarray, force: np.ndarray) -> 
 
 
 def tournier(step: ImplicitStep, start: np.ndarray, force: np.ndarray) -> Iterates:
-    """Do the first iteration of that, from the places and forces of the last step, and no other."""
+    """Do only the first iteration of :func:`newton_raphson`, from the positions and forces of the last step."""
     found = next(newton_raphson(step, start, force))
     while True:
         yield found
 
 
 def step_and_project(step: ImplicitStep, start: np.ndarray, force: np.ndarray) -> Iterates:
-    """Go where inertia leads, then back by the shortest way.
+    """Move as inertia leads, then return to the constraints by the shortest way.
 
-    (J (M/h²)⁻¹ Jᵀ + 1/k) Δλ = C - λ/k, Δx = -(M/h²)⁻¹ Jᵀ Δλ, again and again.
+    (J (M/h²)⁻¹ Jᵀ + 1/k) Δλ = C - λ/k, Δx = -(M/h²)⁻¹ Jᵀ Δλ, repeatedly.
     """
     x, force = step.target, np.zeros(len(step.edges))
     while True:
@@ -149,7 +149,7 @@ Method = Callable[[ImplicitStep, np.ndarray, np.ndarray], Iterates]
 METHODS: dict[str, Method] = {
     "newton": newton, "newton-raphson": newton_raphson, "step-and-project": step_and_project, "tournier": tournier,
 }  # fmt: skip
-"""Ways to solve a step, from the positions [m], shape (n, d), and the forces of rods [N], shape (m,), before it."""
+"""Methods that solve a step, given the positions [m], shape (n, d), and rod forces [N], shape (m,), before it."""
 
 
 class WholeSystem(RodSystem):
@@ -157,13 +157,13 @@ class WholeSystem(RodSystem):
 
     Args:
         positions, inv_mass, edges, gravity: as for :class:`pbd_gym.demos.cloth.sheet.RodSystem`.
-        compliance: of each rod [m/N], above 0.
+        compliance: compliance of each rod [m/N], above 0.
         method: one of :data:`pbd_gym.demos.cloth.yardsticks.METHODS`.
-        iterations: of a step, at least 1.
+        iterations: iterations per step, at least 1.
 
     Raises:
         TypeError: for iterations that are not a whole number.
-        ValueError: for a wrong shape, a number that is not finite or out of its range, or another method.
+        ValueError: for a wrong shape, a number that is not finite or out of its range, or an unknown method.
     """
 
     def __init__(
@@ -183,10 +183,10 @@ class WholeSystem(RodSystem):
         self.method = method
         self.iterations = whole("iterations", iterations, 1)
         self.force = np.zeros(len(self.edges))
-        """With which each rod pulled in the last step [N], shape (m,)."""
+        """Force with which each rod pulled in the last step [N], shape (m,)."""
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds. Particles of inverse mass 0 go on with the velocity that they have."""
+        """Advance by ``dt`` seconds. Particles of inverse mass 0 keep their velocity."""
         step = self.equations(dt)
         start = np.where(step.free[:, None], self.positions, step.target)
         iterates = METHODS[self.method](step, start, self.force)
@@ -196,7 +196,7 @@ class WholeSystem(RodSystem):
         self.positions, self.force = x, force
 
     def equations(self, dt: float) -> ImplicitStep:
-        """Return the equations of a step of ``dt`` seconds from here."""
+        """Return the equations of a step of ``dt`` seconds from the current state."""
         free = self.inv_mass > 0.0
         target = self.positions + dt * self.velocities
         target[free] += dt**2 * self.gravity
@@ -204,7 +204,9 @@ class WholeSystem(RodSystem):
         return ImplicitStep(target, inertia, self.edges, self.rest_length, self.compliance, free)
 
     def left_over(self, method: str, dt: float, count: int) -> np.ndarray:
-        """Return the largest force out of balance after each iteration of a step from here [N], shape (count,)."""
+        """Return the largest unbalanced force after each iteration of a step from the current state [N], shape
+        (count,).
+        """
         step = self.equations(dt)
         start = np.where(step.free[:, None], self.positions, step.target)
         iterates = METHODS[method](step, start, self.force)
@@ -212,38 +214,38 @@ class WholeSystem(RodSystem):
 
 
 COUNT = 6
-"""Iterations that the curves show."""
+"""Number of iterations that the curves show."""
 EVERY = 5
-"""Frames from one measurement of them to the next."""
+"""Number of frames between two measurements of the curves."""
 LEAST = 1e-12
-"""Smaller forces are drawn as this [N]."""
+"""Smallest force drawn; smaller ones are drawn as this [N]."""
 MOST = 1e6
-"""And larger ones as this."""
+"""Largest force drawn; larger ones are drawn as this [N]."""
 
 
 @dataclass(frozen=True)
 class YardstickOptions(SheetOptions):
-    """Numbers of a cloth that is solved as a whole."""
+    """Numbers of a cloth that is solved globally."""
 
     width: int = option(8, "particles along the width", low=2, high=14)
     height: int = option(6, "particles along the height", low=2, high=14)
-    time_step: float = option(0.02, "of a step [s]", low=1e-3, high=0.04)
-    stiffness: float = option(1000.0, "of every rod [N/m]", low=1.0, high=1e7)
-    method: str = option("newton", "how a step is solved", choices=tuple(METHODS))
-    iterations: int = option(5, "of a step", low=1, high=20)
+    time_step: float = option(0.02, "time step [s]", low=1e-3, high=0.04)
+    stiffness: float = option(1000.0, "stiffness of every rod [N/m]", low=1.0, high=1e7)
+    method: str = option("newton", "method of solving a step", choices=tuple(METHODS))
+    iterations: int = option(5, "iterations of a step", low=1, high=20)
 
 
 class YardsticksDemo(SheetSystemDemo[YardstickOptions]):
-    """A hanging cloth whose every step is solved for all rods at once: what sweeps of `cloth` are measured against.
+    """A hanging cloth whose every step is solved for all rods at once: the yardstick for the sweeps of `cloth`.
 
-    The step is implicit Euler's. `newton` minimises inertia and energy together; it takes rods under pressure for
-    straight, so that every step leads downhill, and gets to the exact step from anywhere, steadily. `newton-raphson`
-    looks for positions and rod forces at once and doubles the right digits with each iteration, but may go astray.
-    `tournier` is its first iteration alone, with the forces of the last step: their geometric stiffness lets stiff nets
-    swing calmly without a loop. `step-and-project` leaves that stiffness out and goes back by the shortest way, as XPBD
-    does; it converges to where XPBD's sweeps lead, which is not quite the exact step: some force stays out of balance.
+    The step is implicit Euler's. `newton` minimises inertia and energy together; it treats compressed rods as straight,
+    so that every iteration leads downhill, and reaches the exact step from anywhere, steadily. `newton-raphson` looks
+    for positions and rod forces at once and doubles the correct digits with each iteration, but may diverge. `tournier`
+    is its first iteration alone, with the forces of the last step: their geometric stiffness lets stiff nets swing
+    calmly without a loop. `step-and-project` leaves that stiffness out and returns by the shortest way, as XPBD does;
+    it converges to the result of XPBD's sweeps, which is not quite the exact step: some force stays unbalanced.
 
-    The curves show the largest force that is out of balance after each iteration. Make the rods stiff or the step long.
+    The curves show the largest unbalanced force after each iteration. Make the rods stiff or the step long.
 
     Goldenthal et al. 2007: Efficient simulation of inextensible cloth, doi:10.1145/1276377.1276438. Tournier et al.
     2015: Stable constrained dynamics, doi:10.1145/2766969. Gast et al. 2015: Optimization integrator for large time
@@ -261,26 +263,26 @@ class YardsticksDemo(SheetSystemDemo[YardstickOptions]):
         )  # fmt: skip
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.curves: list[Curve] = []
 
     def step(self) -> None:
-        """Advance by one frame; every fifth time, measure what iterations leave over."""
+        """Advance by one frame; every fifth time, measure the remaining error after each iteration."""
         if not self.exploded and round(self.time * self.fps) % EVERY == 0:
             self.curves = self._measure()
         super().step()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see, with the curves."""
+        """Return the frame to draw, with the curves."""
         title = "log10 of the largest force out of balance [N]"
         panels = [Panel(title, self.curves, x_label="iterations")] if self.curves and not self.exploded else []
         return replace(super().frame(caption), panels=panels)
 
     def _measure(self) -> list[Curve]:
         counts = np.arange(1.0, COUNT + 1)
-        with np.errstate(all="ignore"):  # newton-raphson may go astray
+        with np.errstate(all="ignore"):  # newton-raphson may diverge
             found = {name: self.system.left_over(name, self.time_step, COUNT) for name in METHODS}
-        # What has gone astray is not a number; it is drawn as MOST.
+        # A diverged value is NaN; it is drawn as MOST.
         powers = {name: np.log10(np.clip(np.nan_to_num(left, nan=MOST), LEAST, MOST)) for name, left in found.items()}
         return [Curve(name, counts, power, PALETTE[k % len(PALETTE)]) for k, (name, power) in enumerate(powers.items())]

@@ -24,10 +24,10 @@ class DamBreakOptions(Options):
 
     length: int = option(10, "particles along the column", low=1, high=20)
     height: int = option(14, "particles up the column", low=1, high=40)
-    viscosity: float = option(1e-3, "of the fluid [Pa s]: water 0.001, honey 10", low=0.0, high=1e4)
-    sweeps: int = option(4, "over the density constraints per step", low=1, high=50)
-    clamp: float = option(0.0, "least density constraint; below 0 water pulls together", low=-1.0, high=0.0, step=0.05)
-    time_step: float = option(0.005, "of the solver [s]", low=5e-4, high=0.04)
+    viscosity: float = option(1e-3, "viscosity of the fluid [Pa s]: water 0.001, honey 10", low=0.0, high=1e4)
+    sweeps: int = option(4, "sweeps over the density constraints per step", low=1, high=50)
+    clamp: float = option(0.0, "smallest density constraint; below 0 water contracts", low=-1.0, high=0.0, step=0.05)
+    time_step: float = option(0.005, "time step of the solver [s]", low=5e-4, high=0.04)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
 
 
@@ -35,9 +35,9 @@ class DamBreakDemo(SceneDemo[DamBreakOptions]):
     """A dam break in three dimensions: a column of water falls into an empty tank, runs round a post and comes to rest.
 
     Position-based fluids keep the density by a constraint for each particle: neighbours that crowd it push it away, and
-    nothing pulls. More sweeps or shorter steps compress less; fewer make waves of sound, and the water boils. Walls
-    count for the water that would be behind them, so that the lowest layers are as dense as the others. Turn the
-    viscosity up for honey.
+    nothing pulls. More sweeps or shorter steps compress less; with too few, sound waves form and the water boils. Walls
+    count as the water that would be behind them, so the lowest layers are as dense as the others. Raise the viscosity
+    for honey.
 
     Macklin, Mueller 2013: Position based fluids, doi:10.1145/2461912.2461984. Martin, Moyce 1952 measured such fronts,
     doi:10.1098/rsta.1952.0006: none is faster than 2 sqrt(g height).
@@ -61,11 +61,11 @@ class DamBreakDemo(SceneDemo[DamBreakOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         return np.zeros(3), np.array([TANK[0], 0.7, TANK[1]])
 
     def measures(self) -> str:
-        """Return how compressed the water is, and how fast."""
+        """Return the compression of the water and its speed."""
         if self.diverged:
             return ""
         over = np.maximum(self.state.get_fluid_density()[0] - 1.0, 0.0)

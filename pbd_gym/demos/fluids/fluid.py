@@ -1,9 +1,9 @@
-"""What SPH's solvers share: neighbours, density, viscosity, pressure force, divergence, and the boundary.
+"""Base of the SPH solvers: neighbours, density, viscosity, pressure force, divergence, and the boundary.
 
-Notation: i and j are fluid particles, b is one of the boundary. Particles of the boundary do not move, and weigh as
-much as fills the space that they stand for (Akinci et al. 2012, doi:10.1145/2185520.2185558). The sums are those of
-Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques, doi:10.2312/egt.20191035.
-NumPy, float64.
+Notation: i and j are fluid particles, b is one of the boundary. Boundary particles do not move, and have the mass that
+fills the space they represent (Akinci et al. 2012, doi:10.1145/2185520.2185558). The sums are those of Koschier,
+Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques, doi:10.2312/egt.20191035. NumPy,
+float64.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def block_in_box(width: int, height: int, spacing: float = 0.05) -> tuple[np.nda
 
 
 SLACK = 1e-6
-"""What a squared distance may exceed that of the support by [m^2]. W is zero there, but such neighbours are counted."""
+"""Tolerance added to the squared support radius [m^2]. W is zero there, but such neighbours are counted."""
 
 
 class Neighbours:
-    """Pairs of particles that are within the support of each other.
+    """Pairs of particles within each other's support.
 
-    The pairs are found once; :meth:`update` computes W and its gradient for them at other positions.
+    The pairs are found once; :meth:`update` recomputes W and its gradient for them at new positions.
 
     Args:
         kernel: W.
@@ -65,9 +65,9 @@ class Neighbours:
         fluid = pairs[:, 1] < self._size
         wall = (pairs[:, 0] < self._size) & ~fluid
         self.first, self.second = pairs[fluid].T
-        """The two particles of each pair within the fluid, shape (p,); each pair is there once."""
+        """Both particles of each pair within the fluid, shape (p,); each pair occurs once."""
         self.inner, self.outer = pairs[wall, 0], pairs[wall, 1] - self._size
-        """Fluid particle and boundary particle of each pair of such, shape (k,)."""
+        """Fluid particle and boundary particle of each mixed pair, shape (k,)."""
         self.update(positions)
 
     def update(self, positions: np.ndarray) -> None:
@@ -81,26 +81,26 @@ class Neighbours:
 
     def differences(self, field: np.ndarray) -> np.ndarray:
         """Return ``u_i - u_j`` for each pair within the fluid, shape (p, 2), of a field u, shape (n, 2)."""
-        found: np.ndarray = field.take(self.first, 0) - field.take(self.second, 0)  # a fourth of what brackets take
+        found: np.ndarray = field.take(self.first, 0) - field.take(self.second, 0)  # a quarter of the time of indexing
         return found
 
     def counts(self) -> np.ndarray:
-        """Return how many neighbours each particle has, those of the boundary among them, shape (n,)."""
+        """Return the number of neighbours of each particle, including boundary particles, shape (n,)."""
         one = np.ones(len(self.first))
         counts: np.ndarray = self.sums(one, one) + self.wall_sums(np.ones(len(self.inner)))
         return counts.astype(np.int64)
 
     def sums(self, at_first: np.ndarray, at_second: np.ndarray) -> np.ndarray:
-        """Return for each particle the sum over its pairs of what they do to it.
+        """Return for each particle the sum of its pairs' contributions.
 
         Args:
-            at_first: what each pair does to its first particle, shape (p,) or (p, 2).
-            at_second: to its second.
+            at_first: contribution of each pair to its first particle, shape (p,) or (p, 2). at_second: contribution to
+            its second.
         """
         return _collect(self.first, at_first, self._size) + _collect(self.second, at_second, self._size)
 
     def wall_sums(self, values: np.ndarray) -> np.ndarray:
-        """Return for each particle the sum over its pairs with the boundary, of values (k,) or (k, 2)."""
+        """Return for each particle the sum over its pairs with the boundary of values of shape (k,) or (k, 2)."""
         return _collect(self.inner, values, self._size)
 
     def _evaluate(self, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,14 +115,14 @@ def _collect(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
 
 
 class Fluid(ABC):
-    """Particles of one fluid in the plane, between particles of a boundary.
+    """Particles of one fluid in the plane, enclosed by boundary particles.
 
     Args:
         positions: [m], shape (n, 2).
         boundary: [m], shape (b, 2).
-        spacing: of particles at rest [m]; the support of the kernel is twice that.
+        spacing: spacing of particles at rest [m]; the support of the kernel is twice that.
         rest_density: [kg/m^2].
-        viscosity: share of the velocity differences that a step takes away, 0 to 1 (XSPH).
+        viscosity: share of the velocity differences that a step removes, 0 to 1 (XSPH).
         gravity: acceleration [m/s^2], shape (2,).
         original: whether to reproduce the quirks of the programs that these are modelled on, for comparison; the
             classes and methods say which.
@@ -132,7 +132,7 @@ class Fluid(ABC):
     """
 
     iterations: tuple[int, ...] = ()
-    """How many iterations each solve of the last step took."""
+    """Number of iterations of each solve in the last step."""
 
     def __init__(
         self,
@@ -159,22 +159,22 @@ class Fluid(ABC):
         self.rest_density, self.viscosity, self.original = float(rest_density), float(viscosity), original
         self.gravity = finite("gravity", np.asarray(gravity, dtype=np.float64), (2,))
         self.mass = spacing**2 * self.rest_density
-        """Of a particle [kg]."""
+        """Mass of a particle [kg]."""
         self.boundary_mass = boundary_masses(self.kernel, self.boundary, self.rest_density)
-        """What the particles of the boundary count as [kg], shape (b,)."""
+        """Mass that each boundary particle counts as [kg], shape (b,)."""
         self.density = np.zeros(len(self.positions))
-        """As the last step computed it [kg/m^2], shape (n,)."""
+        """Density computed in the last step [kg/m^2], shape (n,)."""
 
     @abstractmethod
     def step(self, dt: float) -> None:
         """Advance by ``dt`` seconds.
 
         Raises:
-            ValueError: if a position is not finite any more.
+            ValueError: if a position is no longer finite.
         """
 
     def search(self) -> None:
-        """Find the neighbours at the positions as they are now."""
+        """Find the neighbours at the current positions."""
         self.near = Neighbours(self.kernel, self.positions, self.boundary)
         self._wall_mass = self.boundary_mass[self.near.outer]
 
@@ -188,7 +188,7 @@ class Fluid(ABC):
         """Return the change of velocity by XSPH, ``alpha sum_j m / rho_ij (v_j - v_i) W_ij`` [m/s], shape (n, 2).
 
         ``rho_ij`` is the mean density of the two, which keeps momentum; the original takes that of j, which does not.
-        Walls have no part in it: fluid slips along them.
+        Walls are not involved: fluid slips along them.
 
         Schechter, Bridson 2012: Ghost SPH for animating water, doi:10.1145/2185520.2185557.
         """
@@ -202,8 +202,9 @@ class Fluid(ABC):
     def pressure_acceleration(self, pressure: np.ndarray) -> np.ndarray:
         """Return ``a_i = -sum_j m (p_i/rho_i^2 + p_j/rho_j^2) grad W_ij`` and the part of the boundary [m/s^2].
 
-        The boundary has the pressure of the particle beside it at rest density, ``p_i/rho_i^2 + p_i/rho_0^2`` (pressure
-        mirroring). The original leaves out the second term: the first row then needs about twice the pressure.
+        Boundary particles mirror the pressure of the fluid particle at rest density, ``p_i/rho_i^2 + p_i/rho_0^2``
+        (pressure mirroring). The original leaves out the second term: the first row then needs about twice the
+        pressure.
 
         Args:
             pressure: p [N/m], shape (n,).
@@ -217,7 +218,7 @@ class Fluid(ABC):
     def divergence(self, field: np.ndarray) -> np.ndarray:
         """Return ``D(u)_i = sum_j m (u_i - u_j) . grad W_ij + sum_b psi_b u_i . grad W_ib``, shape (n,).
 
-        For velocities that is the rate at which density grows [kg/(m^2 s)].
+        For velocities this is the rate at which density grows [kg/(m^2 s)].
 
         Args:
             field: u, shape (n, 2).

@@ -1,4 +1,4 @@
-"""A plate seen from above, and a handle that heats where it goes."""
+"""A plate seen from above, with a handle that heats the cells along its way."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pbd_gym.rendering import Frame, Raster
 from pbd_gym.rendering.colors import STOPS, ramp
 
 HOT = 100.0
-"""Temperature of what is heated [K above the border]."""
+"""Temperature of heated cells [K above the border]."""
 BOX = 50
-"""Cells of the heated square along a side."""
+"""Side of the heated square, in cells."""
 CELL = 0.01
-"""Size of a cell as it is drawn [m]; dx is 1 in the units of the diffusivity."""
+"""Drawn size of a cell [m]; dx is 1 in the units of the diffusivity."""
 SHADES = ramp(np.linspace(0.0, 1.0, 256)).astype(np.uint8)
 STEPS = 8
-"""Per frame."""
+"""Steps per frame."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class HeatOptions(Options):
     width: int = option(160, "cells across", low=4, high=1024, step=16)
     height: int = option(120, "cells up", low=4, high=768, step=16)
     diffusivity: float = option(20.0, "D [cells^2/s]", low=0.0, high=200.0, step=5.0)
-    time_step: float = option(0.005, "of a step [s]", low=1e-4, high=0.1)
+    time_step: float = option(0.005, "time step [s]", low=1e-4, high=0.1)
     clamp: str = switch(False, "whether temperatures are cut to their range, as in the original")
 
 
@@ -73,12 +73,12 @@ def heated_box(rows: int, columns: int, box: int = BOX) -> Plate:
 
 
 class HeatDemo(PlaneDemo[HeatOptions]):
-    """Heat that spreads in a plate: the diffusion equation on a grid, and why an explicit step must be short.
+    """Heat spreading in a plate: the diffusion equation on a grid, and why an explicit step must be short.
 
-    `dT/dt = D (d2T/dx2 + d2T/dy2)`: with the five-point Laplacian, each step adds `D dt / dx^2` times what the four
-    neighbours have more than the cell. If that number exceeds 1/4, the shortest waves grow with every step: turn up the
-    diffusivity or the time step and watch a chessboard appear. The border keeps its temperature. Drag the ball to paint
-    heat. The original clamps temperatures to its range, which hides the explosion: `clamp on`.
+    `dT/dt = D (d2T/dx2 + d2T/dy2)`: with the five-point Laplacian, each step adds `D dt / dx^2` times the sum of the
+    differences between the four neighbours and the cell. If that number exceeds 1/4, the shortest waves grow with every
+    step: raise the diffusivity or the time step and watch a chessboard appear. The border keeps its temperature. Drag
+    the ball to paint heat. The original clamps temperatures to its range, which hides the explosion: `clamp on`.
 
     LeVeque 2007: Finite difference methods for ordinary and partial differential equations,
     doi:10.1137/1.9780898717839, chapter 9.
@@ -89,24 +89,24 @@ class HeatDemo(PlaneDemo[HeatOptions]):
     max_pull = 0.2
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.plate = heated_box(self.options.height, self.options.width)
         self.history = History("largest", "mean x 10")
         self._measure()
 
     def start(self) -> np.ndarray:
-        """Return where the handle is at first [m], shape (1, 2): at a corner of the plate."""
+        """Return the initial place of the handle [m], shape (1, 2): a corner of the plate."""
         return self.size[None] * [0.42, 0.42]
 
     @property
     def size(self) -> np.ndarray:
-        """Return width and height of the plate as it is drawn [m], shape (2,)."""
+        """Return the drawn width and height of the plate [m], shape (2,)."""
         return CELL * np.array([self.options.width, self.options.height])
 
     @property
     def exploded(self) -> bool:
-        """Whether a cell has no temperature any more."""
+        """Return whether a cell's temperature is no longer finite."""
         return not np.isfinite(self.plate.temperature).all()
 
     @property
@@ -115,12 +115,12 @@ class HeatDemo(PlaneDemo[HeatOptions]):
         return self.options.diffusivity * self.options.time_step
 
     def step(self) -> None:
-        """Advance by one frame of eight steps; a handle that moves heats the cells along its way."""
+        """Advance by one frame of eight steps; a moving handle heats the cells along its way."""
         before = self.handles[0].copy()
         super().step()
         if (self.handles[0] != before).any():
             self.heat(before, self.handles[0])
-        with np.errstate(all="ignore"):  # what explodes is something to be seen here
+        with np.errstate(all="ignore"):  # explosions are meant to be seen here
             for _ in range(STEPS):
                 self.plate.step(self.number)
                 if self.options.clamp == "on":
@@ -128,7 +128,9 @@ class HeatDemo(PlaneDemo[HeatOptions]):
         self._measure()
 
     def heat(self, first: np.ndarray, last: np.ndarray) -> None:
-        """Make the cells along a way hot, three wide, but not the border. From and to where [m], shape (2,) each."""
+        """Heat the cells along the line from ``first`` to ``last`` [m], shape (2,) each, three cells wide, except the
+        border.
+        """
         count = 1 + int(np.abs(last - first).max() / CELL)
         ways = first + np.linspace(0.0, 1.0, count + 1)[:, None] * (last - first)
         columns, rows = np.floor((ways + 0.5 * self.size) / CELL).astype(np.int64).T
@@ -151,7 +153,7 @@ class HeatDemo(PlaneDemo[HeatOptions]):
             self.history.add(self.time, float(np.abs(temperature).max()), 10.0 * float(temperature.mean()))
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         share = np.nan_to_num(self.plate.temperature / HOT, nan=1.0)
         colors = SHADES[(255 * np.clip(share, 0.0, 1.0)).astype(np.int64)]
         low = -0.5 * self.size
@@ -167,11 +169,11 @@ class HeatDemo(PlaneDemo[HeatOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         half = 0.5 * self.size
         return np.array([-half[0], -half[1] - 0.8 * half.max(), -0.01]), np.array([*half * 1.1, 0.01])
 
     def readout(self) -> str:
-        """Return the time that the plate has seen, and how near the limit of stability the step is."""
+        """Return the plate's time and how close the step is to the stability limit."""
         words = "stable" if self.number <= 0.25 else "above 1/4: it explodes"
         return f"D dt/dx^2 {self.number:.3g}, {words}   largest {np.abs(self.plate.temperature).max():.3g} K"

@@ -1,4 +1,4 @@
-"""Smoothing kernels W(r) of SPH in one, two and three dimensions, and sums over samples that stand for functions.
+"""Smoothing kernels W(r) of SPH in one, two and three dimensions, and sums over samples that represent functions.
 
 A kernel is ``W = a f(q)`` with ``q = |r| / h``: a bump of integral 1 that is zero from its support radius on. Liu, Liu
 2010: Smoothed particle hydrodynamics, an overview and recent developments, doi:10.1007/s11831-010-9040-7.
@@ -16,9 +16,9 @@ class Profile(ABC):
     """The shape f(q) of a kernel."""
 
     reach: float
-    """From where on it is zero: the support radius in smoothing lengths."""
+    """Value of q from which on it is zero: the support radius in smoothing lengths."""
     factors: tuple[float, float, float]
-    """``a h^d`` for d = 1, 2, 3: with it the integral is 1."""
+    """Normalisation ``a h^d`` for d = 1, 2, 3, which makes the integral 1."""
 
     @abstractmethod
     def derivative(self, q: np.ndarray, order: int, dimensions: int) -> np.ndarray:
@@ -75,7 +75,7 @@ class Wendland(Profile):
 
 
 PROFILES: dict[str, Profile] = {"cubic spline": Cubic(), "Wendland C2": Wendland(), "quintic spline": Quintic()}
-"""By the name that is shown."""
+"""Profiles by the name that is shown."""
 
 
 class SmoothingKernel:
@@ -116,7 +116,7 @@ class SmoothingKernel:
         return self._derivative(distance, 2)
 
     def laplacian(self, distance: np.ndarray | float) -> np.ndarray:
-        """Return ``W'' + (d - 1) W' / r``, at r = 0 its limit ``d W''``, in the shape of the distances."""
+        """Return ``W'' + (d - 1) W' / r``, with its limit ``d W''`` at r = 0, in the shape of the distances."""
         r = np.asarray(distance, dtype=np.float64)
         bend = self.curvature(r)
         ring = np.where(r > 0.0, self.slope(r) / np.where(r > 0.0, r, 1.0), bend)
@@ -127,7 +127,7 @@ class SmoothingKernel:
 
         Args:
             offsets: r [m], shape (n, d).
-            distance: their lengths, shape (n,), where they are known.
+            distance: their lengths, shape (n,), if already known.
         """
         length = np.linalg.norm(offsets, axis=1) if distance is None else distance
         found: np.ndarray = offsets * (self.slope(length) / np.where(length > 0.0, length, 1.0))[:, None]
@@ -147,7 +147,7 @@ def _power(x: np.ndarray, exponent: int) -> np.ndarray:
 
 
 SINGULAR = 1e-6
-"""Determinant below which the gradient of a point is not corrected: it has too few neighbours."""
+"""Determinant below which a point's gradient is not corrected because it has too few neighbours."""
 
 
 def lattice(count: int, spacing: float) -> np.ndarray:
@@ -157,13 +157,13 @@ def lattice(count: int, spacing: float) -> np.ndarray:
 
 
 class Samples:
-    """Points at which a function is known, each of which stands for a piece of the plane.
+    """Sample points of a function, each representing a piece of the plane.
 
     Args:
         positions: [m], shape (n, 2).
         kernel: W.
-        mass: of a sample [kg]; density is computed from the samples themselves, and ``mass / density`` is the area that
-            one stands for.
+        mass: mass of a sample [kg]; density is computed from the samples themselves, and ``mass / density`` is the area
+        that a sample represents.
     """
 
     def __init__(self, positions: np.ndarray, kernel: SmoothingKernel, mass: float) -> None:
@@ -179,11 +179,11 @@ class Samples:
         Args:
             values: f at the samples, shape (n,).
             at: x [m], shape (k, 2).
-            shepard: divide by the sum of ``m_j / rho_j W``, so that constants are met, at borders as well (Shepard
+            shepard: divide by the sum of ``m_j / rho_j W``, so that constants are reproduced, even at borders (Shepard
                 1968, doi:10.1145/800186.810616).
 
         Returns:
-            Shape (k,); without any sample near, 0, or with ``shepard`` NaN. NaN near samples without a value.
+            Shape (k,); without a nearby sample 0, or NaN with ``shepard``. NaN near undefined samples.
         """
         weights, lost = self.area * self._weights(at), ~np.isfinite(values)
         total: np.ndarray = weights @ np.where(lost, 0.0, values)
@@ -194,7 +194,7 @@ class Samples:
     def gradient(self, values: np.ndarray, at: np.ndarray, here: np.ndarray, corrected: bool = False) -> np.ndarray:
         """Return ``<grad f>(x) = sum_j m_j / rho_j (f_j - f(x)) grad W(x - x_j)``, shape (k, 2).
 
-        It is NaN where f has no value, and near samples without one.
+        It is NaN where f is undefined, and near undefined samples.
 
         Args:
             values: f at the samples, shape (n,).

@@ -13,14 +13,14 @@ from pbd_gym.demos.fluids.fluid import Fluid, dots
 
 
 class WCSPH(Fluid):
-    """``p = k ((rho / rho_0)^gamma - 1)``: nothing to solve, but stiff, so that steps must be short.
+    """``p = k ((rho / rho_0)^gamma - 1)``: nothing to solve, but stiff, so steps must be short.
 
-    Pressures are not negative: where rho is below rho_0, rho_0 is taken. The speed of sound is
-    ``sqrt(gamma k / rho_0)``, and a step should be shorter than what sound takes for the support.
+    Pressures are not negative: where rho is below rho_0, rho_0 is used. The speed of sound is ``sqrt(gamma k /
+    rho_0)``, and a step should be shorter than the time sound takes to cross the support.
 
     Becker, Teschner 2007: Weakly compressible SPH for free surface flows, Symposium on Computer Animation.
 
-    With ``original`` the viscosity takes rho_0 for smaller densities as well.
+    With ``original`` the viscosity also uses rho_0 for smaller densities.
 
     Args:
         positions, boundary, options: as for :class:`pbd_gym.demos.fluids.fluid.Fluid`.
@@ -67,7 +67,7 @@ class Tolerance:
     """
 
     error: float = 0.1
-    """Mean compression that is left [% of the rest density]; with 0 the number of iterations is fixed."""
+    """Mean remaining compression [% of the rest density]; with 0 the number of iterations is fixed."""
     iterations: int = 100
     """Largest number of iterations."""
 
@@ -76,25 +76,25 @@ class Tolerance:
             raise ValueError(f"a tolerance needs error >= 0 and iterations >= 1, got {self}")
 
     def density(self, rest_density: float) -> float:
-        """Return the error that is left, in the unit of ``rest_density``."""
+        """Return the permitted density error, in the unit of ``rest_density``."""
         return self.error / 100.0 * rest_density
 
 
 SOFTENING = 1e-6
-"""Added to the sum of squared gradients [1/m^2], so that a lone particle divides by something."""
+"""Term added to the sum of squared gradients [1/m^2], so that a lone particle does not divide by zero."""
 
 
 class PBF(Fluid):
     """``C_i = max(rho_i / rho_0 - 1, 0)``, projected by Jacobi iterations until the mean error is small.
 
     ``lambda_i = -C_i / (sum_k |grad_k C_i|^2 + 1e-6)``, and a particle moves by
-    ``1/rho_0 sum_j m (lambda_i + lambda_j) grad W_ij``, with the boundary as a mirror of it.
+    ``1/rho_0 sum_j m (lambda_i + lambda_j) grad W_ij``, with the boundary mirroring it.
 
     Macklin, Mueller 2013: Position based fluids, doi:10.1145/2461912.2461984.
 
-    With ``original`` four things are as in the program that it is modelled on: every force acts a step late (gravity
-    not at all in the first), viscosity is such a force, the boundary pushes with one lambda, and the error of an
-    iteration counts in the next as if it were that of one more particle, at first 1000.
+    With ``original`` four things follow the program that it is modelled on: every force acts a step late (so gravity is
+    absent from the first step), viscosity is such a force, the boundary pushes with one lambda, and the error of an
+    iteration counts in the next as that of an extra particle, initially 1000.
 
     Args:
         positions, boundary, options: as for :class:`pbd_gym.demos.fluids.fluid.Fluid`.
@@ -111,10 +111,10 @@ class PBF(Fluid):
         self.pressure = np.zeros(len(self.positions))
         """``-rho_0 / dt^2`` times the sum of lambda over the iterations [N/m], shape (n,)."""
         self.late_acceleration = np.zeros_like(self.positions)
-        """What the original applies in the next step [m/s^2], shape (n, 2)."""
+        """Acceleration that the original applies in the next step [m/s^2], shape (n, 2)."""
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds: predict, project, take velocities from the way, smooth them."""
+        """Advance by ``dt`` seconds: predict, project, derive velocities from displacements, smooth them."""
         before = self.positions
         force = self.late_acceleration if self.original else self.gravity
         self.velocities = self.velocities + dt * force
@@ -131,7 +131,7 @@ class PBF(Fluid):
             self.velocities = self.velocities + self.smoothing()
 
     def _project(self) -> np.ndarray:
-        """Move the particles until none is compressed, on average. Returns the sum of lambda, shape (n,)."""
+        """Move the particles until the mean compression is small enough. Returns the sum of lambda, shape (n,)."""
         count = 0
         error = 1000.0 if self.original else np.inf
         total = np.zeros(len(self.positions))
@@ -159,7 +159,7 @@ class PBF(Fluid):
         return found
 
     def _correction(self) -> np.ndarray:
-        """Return how far each particle is moved [m], shape (n, 2)."""
+        """Return the displacement of each particle [m], shape (n, 2)."""
         near, share = self.near, self.multiplier / self.rest_density
         push = self.mass * (share[near.first] + share[near.second])[:, None] * near.gradient
         mirrored = share if self.original else 2.0 * share
@@ -170,16 +170,16 @@ class PBF(Fluid):
 RELAXATION = 0.5
 """Share of a Jacobi step that is taken."""
 WARM = 0.5
-"""Share of a solution that the next step's solve starts from."""
+"""Share of a solution with which the next step's solve starts."""
 FLAT = 1e-6
-"""Diagonal below which a particle feels no pressure: it has no neighbours."""
+"""Diagonal below which a particle feels no pressure, because it has no neighbours."""
 
 
 class PressureFluid(Fluid):
     """A fluid whose pressures solve ``A p = s`` for p >= 0, where ``A p = dt D(a(p))``.
 
-    ``a(p)`` is the acceleration by pressures p, D the divergence: ``A p`` is the rate of density that they will have
-    caused at the end of the step.
+    ``a(p)`` is the acceleration due to pressures p, D the divergence: ``A p`` is the rate of density that they cause by
+    the end of the step.
     """
 
     def diagonal(self, dt: float) -> np.ndarray:
@@ -211,17 +211,17 @@ class PressureFluid(Fluid):
         """Solve ``A p = s`` for p >= 0.
 
         Args:
-            pressure: where to start, shape (n,).
+            pressure: initial guess, shape (n,).
             source: s [kg/(m^2 s)], shape (n,).
             diagonal: that of A, shape (n,).
             dt: [s].
             tolerance: when to stop.
-            least: smallest number of iterations.
-            felt: particles that have a pressure at all, shape (n,), bool; all by default.
+            least: smallest number of iterations. felt: particles that can have a pressure, shape (n,), bool; all by
+            default.
 
         Returns:
-            The pressures, the acceleration by them [m/s^2], shape (n, 2), and the number of iterations. The original
-            takes the acceleration by the pressures of the iteration before: its last update serves the next step only.
+            The pressures, their acceleration [m/s^2], shape (n, 2), and the number of iterations. The original uses the
+            acceleration of the previous iteration's pressures: its last update serves the next step only.
         """
         able = np.abs(diagonal) > FLAT
         share = np.where(able, RELAXATION / np.where(able, diagonal, 1.0), 0.0)
@@ -256,7 +256,7 @@ class IISPH(PressureFluid):
         super().__init__(positions, boundary, **options)
         self.tolerance = tolerance
         self.pressure = np.zeros(len(self.positions))
-        """What the next step's solve starts from: half of the solution [N/m], shape (n,)."""
+        """Initial guess for the next step's solve: half of the solution [N/m], shape (n,)."""
 
     def step(self, dt: float) -> None:
         """Advance by ``dt`` seconds: forces without pressure, the solve, pressure, symplectic Euler."""
@@ -275,16 +275,16 @@ class IISPH(PressureFluid):
 
 
 FEW = 7
-"""Particles with fewer neighbours are at a surface or fly alone: their divergence is not to be trusted."""
+"""Neighbour count below which a particle is at a surface or flies alone, so that its divergence is unreliable."""
 
 
 class DFSPH(PressureFluid):
-    """The solve of IISPH; then, at the new positions, ``A p = -D(v)``, which changes velocities only.
+    """The solve of IISPH, then ``A p = -D(v)`` at the new positions, which changes velocities only.
 
     Bender, Koschier 2017: Divergence-free SPH for incompressible and viscous fluids, doi:10.1109/TVCG.2016.2578335.
 
-    With ``original`` the second solve starts from the whole of the last solution (else from half of it, as the first
-    does), and neighbours are not searched again when a particle has been moved from outside.
+    With ``original`` the second solve starts from the full last solution (otherwise from half of it, as the first
+    does), and neighbours are not searched again after a particle has been moved from outside.
 
     Args:
         positions, boundary, options: as for :class:`pbd_gym.demos.fluids.fluid.Fluid`.
@@ -303,13 +303,16 @@ class DFSPH(PressureFluid):
         super().__init__(positions, boundary, **options)
         self.tolerance, self.divergence_tolerance = tolerance, divergence_tolerance
         self.pressure = np.zeros(len(self.positions))
-        """What the next step's first solve starts from: half of the solution [N/m], shape (n,)."""
+        """Initial guess for the next step's first solve: half of the solution [N/m], shape (n,)."""
         self.divergence_pressure = np.zeros(len(self.positions))
-        """The same of the second solve [N/m], shape (n,)."""
+        """Initial guess for the next step's second solve [N/m], shape (n,)."""
         self._at: np.ndarray | None = None
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds: forces without pressure, solve, move, neighbours anew, solve for velocities."""
+        """Advance by ``dt`` seconds:
+
+        forces without pressure, solve, move, search neighbours again, solve for velocities.
+        """
         if self._at is None or not (self.original or np.array_equal(self._at, self.positions)):
             self._measure()
         self.velocities = self.velocities + dt * self.gravity + self.smoothing()

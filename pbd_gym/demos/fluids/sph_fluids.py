@@ -1,4 +1,4 @@
-"""One box for each method."""
+"""Four SPH methods side by side, one box for each."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pbd_gym.rendering.colors import Color, ramp
 
 METHODS: dict[str, type[Fluid]] = {"WCSPH": WCSPH, "PBF": PBF, "IISPH": IISPH, "DFSPH": DFSPH}
 SPACING = 0.05
-"""Of the particles [m]."""
+"""Spacing of the particles [m]."""
 KEPT = ("velocities", "pressure", "divergence_pressure", "late_acceleration", "density")
-"""What a fluid goes on with when its options change, where it has it."""
+"""Attributes that a fluid keeps when its options change, if it has them."""
 WALL: Color = (120, 126, 140)
 SHADES = 16
-"""Colours between slow and fast; sprites are kept per colour."""
+"""Number of colours between slow and fast; sprites are cached per colour."""
 FAST = 3.0
 """Speed of the last colour [m/s]."""
 
@@ -30,30 +30,30 @@ FAST = 3.0
 class FluidOptions(Options):
     """Numbers that the fluids share."""
 
-    method: str = option("all", "which of them", choices=("all", *METHODS))
+    method: str = option("all", "method to show", choices=("all", *METHODS))
     width: int = option(18, "particles along the block", low=2, high=80)
     height: int = option(14, "particles up the block", low=2, high=60)
-    time_step: float = option(0.002, "of the solvers [s]", low=1e-4, high=0.02)
+    time_step: float = option(0.002, "time step of the solvers [s]", low=1e-4, high=0.02)
     viscosity: float = option(0.05, "share of velocity differences lost per step", low=0.0, high=1.0, step=0.05)
     stiffness: float = option(35000.0, "k of WCSPH [N/m]", low=0.0, high=1e7)
     exponent: float = option(7.0, "gamma of WCSPH", low=1.0, high=10.0, step=1.0)
-    error: float = option(0.1, "mean compression that is left [%]", low=0.0, high=10.0)
-    divergence_error: float = option(0.5, "the same of the second solve of DFSPH [%]", low=0.0, high=10.0)
-    iterations: int = option(100, "at most, per solve", low=1, high=1000)
+    error: float = option(0.1, "mean remaining compression [%]", low=0.0, high=10.0)
+    divergence_error: float = option(0.5, "mean remaining compression of DFSPH's second solve [%]", low=0.0, high=10.0)
+    iterations: int = option(100, "largest number of iterations per solve", low=1, high=1000)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    quirks: str = option("mended", "mended, or as in the original programs", choices=("mended", "original"))
+    quirks: str = option("mended", "corrected (mended), or as in the original programs", choices=("mended", "original"))
 
 
 class FluidsDemo(Demo[FluidOptions]):
     """Four ways to make particles a liquid, side by side: the same block of water falls into four boxes.
 
-    Each particle stands for a piece of water, and density is a sum over neighbours: `rho_i = sum_j m W_ij`. What keeps
-    it near the density at rest differs. WCSPH takes pressure from an equation of state, needs no solve, and gives way a
-    little; PBF moves particles until density is right; IISPH solves a linear system for the pressures that leave no
-    compression at the end of the step; DFSPH solves a second one, so that velocities do not compress either. Read how
-    many iterations each takes, and make the time step longer to see which of them stand it. Drag a particle to stir.
-    With `quirks original` they compute what the programs do that they are modelled on; water at rest then has twice its
-    pressure beside a wall.
+    Each particle stands for a piece of water, and density is a sum over neighbours: `rho_i = sum_j m W_ij`. The methods
+    differ in how they keep it near the rest density. WCSPH takes pressure from an equation of state, needs no solve,
+    and is slightly compressible; PBF moves particles until the density is right; IISPH solves a linear system for the
+    pressures that leave no compression at the end of the step; DFSPH solves a second one, so that velocities do not
+    compress either. Read how many iterations each takes, and lengthen the time step to see which of them remain stable.
+    Drag a particle to stir. With `quirks original` they reproduce the programs that they are modelled on; water at rest
+    then has twice its pressure beside a wall.
 
     Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques for the physics based
     simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial,
@@ -66,28 +66,28 @@ class FluidsDemo(Demo[FluidOptions]):
     rebuilt = ("method", "width", "height")
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         options = self.options
         names = list(METHODS) if options.method == "all" else [options.method]
         block, box = block_in_box(options.width, options.height, SPACING)
         self.fluids = {name: make_fluid(name, options, block, box) for name in names}
-        """By the name of the method."""
+        """Fluids by the name of the method."""
         self.failed: set[str] = set()
-        """Methods that have exploded: a particle is far out of the box, or has no number. They stand still."""
+        """Methods that have exploded: a particle is far outside the box or not finite. They stand still."""
         apart = 3 * SPACING * np.array([options.width + 1, options.height + 2])
         self.places = {name: apart * [k % 2, -(k // 2)] for k, name in enumerate(names)}
-        """Where the box of each is drawn [m], shape (2,)."""
+        """Drawn place of each fluid's box [m], shape (2,)."""
         self.counts, self.compression = History(*names), History(*names)
         self._measure()
 
     @property
     def exploded(self) -> bool:
-        """Whether some method has exploded."""
+        """Return whether any method has exploded."""
         return bool(self.failed)
 
     def adapt(self) -> None:
-        """Go on with other options from where the particles are."""
+        """Apply changed options without moving the particles."""
         for name, fluid in self.fluids.items():
             new = make_fluid(name, self.options, fluid.positions, fluid.boundary)
             for word in KEPT:
@@ -110,22 +110,21 @@ class FluidsDemo(Demo[FluidOptions]):
         self._measure()
 
     def _advance(self, name: str, fluid: Fluid, dt: float) -> None:
-        with np.errstate(all="ignore"):  # what explodes is something to be seen here
+        with np.errstate(all="ignore"):  # explosions are meant to be seen here
             try:
                 fluid.step(dt)
-            except ValueError:  # there are no neighbours of what is not finite, or too far away
+            except ValueError:  # particles that are not finite, or too far away, have no neighbours
                 self.failed.add(name)
         reach = 2.0 * np.abs(fluid.boundary).max()
         if not (np.abs(fluid.positions) < reach).all():  # nor is a comparison with NaN true
             self.failed.add(name)
 
     def _guide(self, start: np.ndarray, share: float, time: float) -> None:
-        """Put the held particle where the hand is, with the velocity of the hand.
+        """Move the held particle with the hand, at the hand's velocity.
 
         Args:
             start: all particles before the frame [m], shape (n, 3).
-            share: of the frame that has gone.
-            time: how long the frame is [s].
+            share: share of the frame that has passed. time: duration of the frame [s].
         """
         if self.held is None:
             return
@@ -150,11 +149,11 @@ class FluidsDemo(Demo[FluidOptions]):
         return _raised([fluid.positions + self.places[name] for name, fluid in self.fluids.items()])
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held, self._pull = particle, np.zeros(3)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see: particles by their speed, and the boxes."""
+        """Return the frame to draw: particles coloured by speed, and the boxes."""
         speeds = np.concatenate([np.linalg.norm(fluid.velocities, axis=1) for fluid in self.fluids.values()])
         share = np.floor(SHADES * np.nan_to_num(np.clip(speeds / FAST, 0.0, 1.0))) / SHADES
         walls = _raised([fluid.boundary + self.places[name] for name, fluid in self.fluids.items()])
@@ -181,14 +180,14 @@ class FluidsDemo(Demo[FluidOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         walls = _raised([fluid.boundary + self.places[name] for name, fluid in self.fluids.items()])
         lower, upper = walls.min(axis=0), walls.max(axis=0)
         lower[1] -= 0.5 * max(upper[1] - lower[1], upper[0] - lower[0])  # panels cover the lowest third
         return lower, upper
 
     def readout(self) -> str:
-        """Return the time, and which have exploded."""
+        """Return the time, and the methods that have exploded."""
         count = sum(len(fluid.positions) for fluid in self.fluids.values())
         lost = f"   exploded: {', '.join(sorted(self.failed))}; press r to start again" if self.failed else ""
         return f"{super().readout()}   {count} particles   iterations beside the names{lost}"

@@ -1,4 +1,4 @@
-"""What the sums of SPH are made of: kernels, a function from its samples, and its gradient."""
+"""Building blocks of SPH's sums: kernels, a function from its samples, and its gradient."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from pbd_gym.rendering.colors import ramp
 REACH = 1.1
 """Ends of the graph, in support radii."""
 SCALES = (1.0, 0.1, 0.001)
-"""What W, its gradient and its Laplacian are multiplied by, for a support radius of 0.2 m; their units differ."""
+"""Factors applied to W, its gradient and its Laplacian, whose units differ, for a support radius of 0.2 m."""
 USUAL = 0.2
 PLOTTED = 401
 
 
 @dataclass(frozen=True)
 class KernelOptions(Options):
-    """Which kernel."""
+    """Choice of kernel."""
 
-    kernel: str = option("cubic spline", "which of them", choices=tuple(PROFILES))
-    support: float = option(0.2, "radius from which on it is zero [m]", low=0.01, high=1.0)
-    dimensions: int = option(1, "of the space that it is normalised in", low=1, high=3)
+    kernel: str = option("cubic spline", "kernel to show", choices=tuple(PROFILES))
+    support: float = option(0.2, "radius beyond which it is zero [m]", low=0.01, high=1.0)
+    dimensions: int = option(1, "dimensions of the space that it is normalised in", low=1, high=3)
 
 
 class KernelsDemo(PlaneDemo[KernelOptions]):
-    """Smoothing kernels of SPH: the bumps that sums over particles weigh neighbours with, and their derivatives.
+    """Smoothing kernels of SPH: the bumps that weight neighbours in sums over particles, and their derivatives.
 
-    A kernel W is as good as its properties: its integral is 1, so that constants are kept; it is even, so that linear
-    functions are, too; it is never negative, so that densities are not; it ends at its support radius, so that only
-    neighbours count; and with the radius it shrinks to a point. Drag the particle to read off numbers. The curves show
-    W, the derivative W' along the axis and the Laplacian, each times a factor; forces of SPH are gradients, and where
-    W' goes to zero in the middle, particles that touch do not push each other apart.
+    A kernel W is as good as its properties: its integral is 1, so that constants are reproduced; it is even, so that
+    linear functions are, too; it is never negative, so that densities are not; it ends at its support radius, so that
+    only neighbours count; and as the radius shrinks, it tends to a point. Drag the particle to read off numbers. The
+    curves show W, the derivative W' along the axis and the Laplacian, each times a factor; forces of SPH are gradients,
+    and where W' goes to zero in the middle, particles that touch do not push each other apart.
 
     Liu, Liu 2010: Smoothed particle hydrodynamics, an overview and recent developments, doi:10.1007/s11831-010-9040-7.
     """
@@ -48,27 +48,27 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
     rebuilt = ()
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.adapt()
 
     def start(self) -> np.ndarray:
-        """Return where the particle is at first [m], shape (1, 2)."""
+        """Return the initial place of the particle [m], shape (1, 2)."""
         return np.array([[0.4, 0.0]])
 
     def adapt(self) -> None:
-        """Go on with another kernel; the particle stays."""
+        """Switch to another kernel; the particle stays."""
         options = self.options
         self.kernel = SmoothingKernel(options.support, options.dimensions, options.kernel)
         reach = REACH * options.support
         self.offsets = np.linspace(-reach, reach, PLOTTED)
-        """Where the curves are computed [m], shape (401,)."""
+        """Offsets at which the curves are computed [m], shape (401,)."""
         self.curves = dict(zip(("W", "W'", "Laplacian"), self.at(self.offsets), strict=True))
         highest = 1.05 * max(float(np.abs(curve).max()) for curve in self.curves.values())
         self.graph = Graph((-1.0, -1.0), (1.0, 1.0), (-reach, reach), (-highest, highest))
 
     def at(self, offsets: np.ndarray) -> list[np.ndarray]:
-        """Return W, W' and the Laplacian at offsets [m], shape (n,), times the factors they are drawn with."""
+        """Return W, W' and the Laplacian at offsets [m], shape (n,), times their drawing factors."""
         distance, shrink = np.abs(offsets), self.options.support / USUAL
         values = (
             self.kernel.value(distance),
@@ -79,7 +79,7 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
 
     @property
     def offset(self) -> float:
-        """Return r of the particle [m]."""
+        """Return the particle's offset r [m]."""
         return float(self.handles[0, 0]) * REACH * self.options.support
 
     def perform(self) -> None:
@@ -87,7 +87,7 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
         self.handles[0, 0] = 0.4 + 0.5 * np.sin(2.0 * self.time) * np.cos(0.7 * self.time)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         lines = self.graph.axes()
         labels = self.graph.numbers(" m")
         for k, (name, curve) in enumerate(self.curves.items()):
@@ -106,7 +106,7 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
         return Frame(self.positions(), line_radius=0.03, polylines=lines, labels=labels, caption=caption)
 
     def readout(self) -> str:
-        """Return the kernel at the particle."""
+        """Return the kernel's values at the particle."""
         r = np.abs(self.offset)
         values = (
             f"W {self.kernel.value(r):.4g}   W' {self.kernel.slope(r):.4g}   Laplacian {self.kernel.laplacian(r):.4g}"
@@ -116,10 +116,10 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
 
 COUNT, SPACING, DENSITY = 30, 0.05, 1000.0
 POINTS = 201
-"""Points of the line at which the sums are computed."""
+"""Number of points along the line at which the sums are computed."""
 HANDLE = np.array([30, 34, 60])
 MOVED = 0.4
-"""Largest displacement of a sample, in spacings, where they are moved at random."""
+"""Largest random displacement of a sample, in spacings."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class SamplingOptions(Options):
 
     support: float = option(0.1, "radius of the kernel [m]", low=0.05, high=0.5, step=0.01)
     irregular: str = switch(False, "whether samples are moved at random")
-    seed: int = option(0, "of the random moves", low=0, high=10**6)
+    seed: int = option(0, "seed of the random moves", low=0, high=10**6)
 
 
 AnySampling = TypeVar("AnySampling", bound=SamplingOptions)
@@ -136,7 +136,7 @@ AnySampling = TypeVar("AnySampling", bound=SamplingOptions)
 
 @dataclass(frozen=True)
 class ApproximationOptions(SamplingOptions):
-    """What is approximated, and how."""
+    """Function and method of the approximation."""
 
     function: str = option(
         "sin(5*x)*cos(3*y)", "f(x, y), with + - * / ^ and sin cos tan exp log sqrt abs pi e",
@@ -146,25 +146,25 @@ class ApproximationOptions(SamplingOptions):
 
 
 class LineDemo(PlaneDemo[AnySampling]):
-    """Samples of a function, and a line with two ends to drag along which something is computed."""
+    """Samples of a function, and a line with two draggable ends along which a sum is evaluated."""
 
     limits = ((-1.0, -0.2), (1.0, 1.7))
     box = ((-0.8, -0.9, -0.1), (0.8, 1.75, 0.1))
     rebuilt = ()
     function: Expression
-    """f."""
+    """Function f."""
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.adapt()
 
     def start(self) -> np.ndarray:
-        """Return the ends of the line [m], shape (2, 2): both are at the border, where neighbours are missing."""
+        """Return the initial ends of the line [m], shape (2, 2), both at the border, where neighbours are missing."""
         return np.array([[-0.75, 0.5], [0.75, 1.5]])
 
     def adapt(self) -> None:
-        """Go on with other samples; the line stays."""
+        """Switch to other samples; the line stays."""
         options = self.options
         points = lattice(COUNT, SPACING)
         if options.irregular == "on":
@@ -172,7 +172,7 @@ class LineDemo(PlaneDemo[AnySampling]):
         self.samples = Samples(points, SmoothingKernel(options.support), SPACING**2 * DENSITY)
         self.function = self.make_function()
         self.values = self.function(*points.T)
-        """f at the samples, shape (n,)."""
+        """Values of f at the samples, shape (n,)."""
 
     def make_function(self) -> Expression:
         """Return f."""
@@ -193,8 +193,8 @@ class LineDemo(PlaneDemo[AnySampling]):
         raise NotImplementedError
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see: the samples by their values, the line, and curves."""
-        finite = self.values[np.isfinite(self.values)]  # of a function such as 1/x not all are
+        """Return the frame to draw: the samples coloured by value, the line, and curves."""
+        finite = self.values[np.isfinite(self.values)]  # not all are for a function such as 1/x
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
         share = np.nan_to_num(np.clip((self.values - low) / max(high - low, 1e-12), 0.0, 1.0))
         colors = np.concatenate([np.tile(HANDLE, (2, 1)), np.round(ramp(np.floor(16 * share) / 16))])
@@ -209,12 +209,13 @@ class LineDemo(PlaneDemo[AnySampling]):
 
 
 class ApproximationDemo(LineDemo[ApproximationOptions]):
-    """A function from its samples: SPH's sum along a line through the plane, beside the exact values.
+    """A function from its samples: SPH's sum along a line through the plane, compared with the exact values.
 
-    `<f>(x) = sum_j m_j/rho_j f_j W(x - x_j)`: every sample counts with the area it stands for and its nearness. Inside
-    the sum is good, and the better, the more neighbours there are; at the border half of them are missing, and it falls
-    short. Shepard's normalisation divides by the same sum for f = 1 and mends that. Move samples at random and see what
-    a lattice hides. Drag the ends of the line; type a function of your own with `--function "exp(-x*x)*y"`.
+    `<f>(x) = sum_j m_j/rho_j f_j W(x - x_j)`: every sample is weighted by the area it represents and by its nearness.
+    In the interior the sum is good, and improves with the number of neighbours; at the border half of them are missing,
+    and it falls short. Shepard's normalisation divides by the same sum for f = 1 and corrects that. Move samples at
+    random to see what a lattice hides. Drag the ends of the line; type a function of your own with `--function
+    "exp(-x*x)*y"`.
 
     Monaghan 1992: Smoothed particle hydrodynamics, doi:10.1146/annurev.aa.30.090192.002551; Shepard 1968: A
     two-dimensional interpolation function for irregularly-spaced data, doi:10.1145/800186.810616.
@@ -249,23 +250,23 @@ class ApproximationDemo(LineDemo[ApproximationOptions]):
 
 @dataclass(frozen=True)
 class GradientOptions(SamplingOptions):
-    """Whose gradient, and how."""
+    """Function and method of the gradient."""
 
     function: str = option(
         "x^2+y^2/4-1", "f(x, y), with + - * / ^ and sin cos tan exp log sqrt abs pi e",
         choices=("x^2+y^2/4-1", "(x+y)/2", "sin(5*x)*cos(3*y)", "exp(-x*y)"), check=Expression,
     )  # fmt: skip
-    component: str = option("x", "which part of the gradient is drawn", choices=("x", "y"))
+    component: str = option("x", "component of the gradient to draw", choices=("x", "y"))
     correction: str = switch(False, "whether the kernel's gradient is corrected")
 
 
 class GradientDemo(LineDemo[GradientOptions]):
-    """The gradient of a function from its samples, and what a correction of the kernel's gradient does for it.
+    """The gradient of a function from its samples, and how a correction of the kernel's gradient improves it.
 
-    `<grad f>(x) = sum_j m_j/rho_j (f_j - f(x)) grad W(x - x_j)`: by taking the difference to f(x) constants have no
-    gradient, but the slope of a linear function still comes out wrong where samples lie irregularly, and too small at
-    the border. Multiplying `grad W` by `L = (sum_j m_j/rho_j grad W (x_j - x)^T)^-1`, a matrix for each point, makes
-    linear functions exact everywhere. Switch it on, move the samples at random, and drag the ends of the line.
+    `<grad f>(x) = sum_j m_j/rho_j (f_j - f(x)) grad W(x - x_j)`: with the difference to f(x), constants have no
+    gradient, but the slope of a linear function is still wrong where samples are irregular, and too small at the
+    border. Multiplying `grad W` by `L = (sum_j m_j/rho_j grad W (x_j - x)^T)^-1`, a matrix for each point, makes linear
+    functions exact everywhere. Switch it on, move the samples at random, and drag the ends of the line.
 
     Bonet, Lok 1999: Variational and momentum preservation aspects of smooth particle hydrodynamic formulations,
     doi:10.1016/S0045-7825(99)00051-1.
@@ -283,7 +284,7 @@ class GradientDemo(LineDemo[GradientOptions]):
         return self.function.gradient(x, y), found
 
     def panels(self) -> list[Panel]:
-        """Return a part of the gradient and its approximation, and the length of their difference."""
+        """Return a component of the gradient with its approximation, and the length of their difference."""
         along, (exact, found) = self.line()[1], self.curves()
         part = "xy".index(self.options.component)
         error = np.linalg.norm(found - exact, axis=1)

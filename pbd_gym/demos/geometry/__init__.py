@@ -1,1 +1,1 @@
-"""Distances, coordinates and neighbours: what contacts are found with."""
+"""Distances, coordinates and neighbours: the geometry behind contacts."""

@@ -1,4 +1,4 @@
-"""A triangle, and a point."""
+"""A triangle and a point in barycentric coordinates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.rendering import PALETTE, Frame, Raster
 
 FLAT = 1e-10
-"""Twice the area of a triangle below which it has no coordinates [m^2]; all are a third then."""
+"""Twice the triangle area below which coordinates are undefined and all set to one third [m^2]."""
 CELLS = 220
 HALF = 1.3
-"""Half the width of what is coloured [m]."""
+"""Half the width of the coloured square [m]."""
 PAPER = np.array([236.0, 240.0, 246.0])
 DARK = (30, 34, 60)
 
@@ -37,7 +37,7 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BarycentricOptions(Options):
-    """What is coloured."""
+    """Choice of what is coloured."""
 
     outside: str = switch(False, "whether coordinates are shown outside of the triangle as well")
 
@@ -45,10 +45,10 @@ class BarycentricOptions(Options):
 class BarycentricDemo(PlaneDemo[BarycentricOptions]):
     """Barycentric coordinates: a point in a triangle as a weighted mean of its corners.
 
-    `x = l1 a + l2 b + l3 c` with weights that add up to 1: each is the area of the triangle that the point makes with
-    the other two corners, over the whole area, both with their signs. They interpolate whatever the corners know,
-    colours here; inside all of them are positive, on an edge one is zero, and outside at least one is negative.
-    Contacts on cloth, forces on triangles and textures all use them. Drag the point and the corners.
+    `x = l1 a + l2 b + l3 c` with weights that add up to 1: each is the signed area of the triangle that the point forms
+    with the other two corners, over the whole signed area. They interpolate whatever the corners carry, here colours;
+    inside all of them are positive, on an edge one is zero, and outside at least one is negative. Contacts on cloth,
+    forces on triangles and textures all use them. Drag the point and the corners.
 
     Coxeter 1969: Introduction to geometry, section 13.7.
     """
@@ -58,21 +58,21 @@ class BarycentricDemo(PlaneDemo[BarycentricOptions]):
     rebuilt = ()
 
     def start(self) -> np.ndarray:
-        """Return where the corners and the point are at first [m], shape (4, 2)."""
+        """Return the initial places of the corners and the point [m], shape (4, 2)."""
         return np.array([[-1.0, -0.7], [1.0, -0.7], [0.1, 1.0], [0.1, -0.1]])
 
     @property
     def coordinates(self) -> np.ndarray:
-        """Return those of the point, shape (3,)."""
+        """Return the coordinates of the point, shape (3,)."""
         found: np.ndarray = barycentric(self.handles[:3], self.handles[3:])[0]
         return found
 
     def perform(self) -> None:
-        """Lead the point around, out of the triangle and in again."""
+        """Move the point around, out of the triangle and back in."""
         self.handles[3] = [0.1 + 0.75 * np.sin(1.1 * self.time), -0.1 + 0.45 * np.sin(1.7 * self.time)]
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         middle = (np.arange(CELLS) + 0.5) / CELLS * 2 * HALF - HALF
         cells = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
         weights = barycentric(self.handles[:3], cells)

@@ -1,4 +1,4 @@
-"""Particles that fly about in a box of two metres and are turned back by its walls."""
+"""Particles that fly about in a two-metre box and bounce off its walls."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class NeighbourOptions(Options):
     """Numbers of the search."""
 
     count: int = option(600, "particles", low=2, high=5000, step=100)
-    radius: float = option(0.25, "of the search [m]", low=0.02, high=2.0)
-    speed: float = option(0.3, "of the particles [m/s]", low=0.0, high=5.0, step=0.1)
-    seed: int = option(0, "of the start", low=0, high=10**6)
+    radius: float = option(0.25, "radius of the search [m]", low=0.02, high=2.0)
+    speed: float = option(0.3, "speed of the particles [m/s]", low=0.0, high=5.0, step=0.1)
+    seed: int = option(0, "seed of the start", low=0, high=10**6)
 
 
 class NeighboursDemo(Demo[NeighbourOptions]):
     """Neighbour search with a grid of cells: which of many moving particles are near the one under the mouse?
 
     Comparing every pair costs the square of their number. Here space is cut into cells as wide as the search radius;
-    only the particles of 27 cells (yellow) are looked at, and those within the radius (red) are the neighbours of the
-    chosen one (dark). Contacts between particles are found in this way. Drag a particle, change the radius, and read
+    only the particles of 27 cells (yellow) are checked, and those within the radius (red) are the neighbours of the
+    chosen one (dark). Contacts between particles are found this way. Drag a particle, change the radius, and read
     the counts.
 
     Teschner, Heidelberger, Mueller, Pomeranets, Gross 2003: Optimized spatial hashing for collision detection of
@@ -44,7 +44,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
     rebuilt = ("count", "seed")
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         rng = np.random.default_rng(self.options.seed)
         self.points = rng.uniform(-1.0, 1.0, (self.options.count, 3))
@@ -53,11 +53,11 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         self.velocity = self.options.speed * way / np.linalg.norm(way, axis=1, keepdims=True)
         """[m/s], shape (n, 3)."""
         self.chosen = int(np.argmin((self.points**2).sum(axis=1)))
-        """The particle whose neighbours are shown."""
+        """Particle whose neighbours are shown."""
         self._search()
 
     def adapt(self) -> None:
-        """Go on with another radius or speed."""
+        """Apply another radius or speed."""
         length = np.linalg.norm(self.velocity, axis=1, keepdims=True)
         way = self.velocity / np.where(length > 0, length, 1.0)
         self.velocity = self.options.speed * np.where(length > 0, way, [1.0, 0.0, 0.0])
@@ -69,7 +69,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         points = self.points + dt * self.velocity
         if self.held is not None:
             points[self.held] = np.clip(self.points[self.held] + self._pull, -1.0, 1.0)
-        # A particle that would leave is mirrored at the wall, and so is its way.
+        # A particle that would leave is mirrored at the wall, as is its velocity.
         outside = np.abs(points) > 1.0
         self.points = np.where(outside, np.clip(2.0 * np.sign(points) - points, -1.0, 1.0), points)
         self.velocity = np.where(outside, -self.velocity, self.velocity)
@@ -83,7 +83,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         self.neighbours = self.neighbours[self.neighbours != self.chosen]
 
     def point(self, eye: np.ndarray, direction: np.ndarray) -> None:
-        """Choose the particle that is nearest to the line of sight, unless one is held."""
+        """Choose the particle nearest to the line of sight, unless one is held."""
         away = self.points - eye
         along = away @ direction
         distance = np.linalg.norm(away - along[:, None] * direction, axis=1)
@@ -94,7 +94,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         return self.points.copy()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         colors = np.tile(OTHERS, (len(self.points), 1))
         colors[self.candidates] = CANDIDATES
         colors[self.neighbours] = NEIGHBOURS
@@ -105,7 +105,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         )  # fmt: skip
 
     def readout(self) -> str:
-        """Return how many particles were looked at, and how many are neighbours."""
+        """Return how many particles were checked, and how many are neighbours."""
         counts = f"looked at {len(self.candidates) - 1}, neighbours {len(self.neighbours)}"
         return f"{super().readout()}   of {len(self.points) - 1} others {counts}"
 

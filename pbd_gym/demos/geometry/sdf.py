@@ -19,21 +19,21 @@ from pbd_gym.rendering.colors import ramp
 from pbd_gym.scene.scene import Scene
 
 SHADES = 10
-"""Colours between near and far; sprites are kept per colour."""
+"""Number of colours between near and far; sprites are cached per colour."""
 NEAR, FAR = np.array([214, 74, 44]), np.array([74, 116, 196])
 PLACES = ((-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0.5))
-"""Where the solids stand: x and z [m]."""
+"""Places of the solids: x and z [m]."""
 
 
 @dataclass(frozen=True)
 class SDFOptions(Options):
-    """Numbers of what falls."""
+    """Numbers of the falling particles or cloths."""
 
-    falling: str = option("particles", "what falls", choices=("particles", "cloth"))
+    falling: str = option("particles", "falling objects", choices=("particles", "cloth"))
     friction: float = option(0.3, "Coulomb coefficient of every solid", low=0.0, high=2.0, step=0.1)
     restitution: float = option(0.2, "share of the speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.002, "time step of the solver [s]", low=1e-4, high=0.04)
 
 
 def solids(friction: float, restitution: float) -> dict[str, Solid]:
@@ -54,7 +54,7 @@ class SDFDemo(SceneDemo[SDFOptions]):
     """Signed-distance colliders: particles or cloths fall on a ball, a box, a capsule and a cylinder above a floor.
 
     A solid is a function that says how far a point is from its surface, negative inside, and which way is out. That is
-    all a contact needs: what is inside by a depth is moved out by it along the normal, and friction holds back its
+    all a contact needs: a point at some depth is moved out by that depth along the normal, and friction resists its
     slip. The particles are coloured by their distance to the nearest solid.
 
     Macklin et al. 2014: Unified particle physics, doi:10.1145/2601097.2601152, section 6.1.
@@ -89,7 +89,7 @@ class SDFDemo(SceneDemo[SDFOptions]):
         return nearest
 
     def drawn(self) -> dict[str, Any]:
-        """Return further fields of the frame: the particles by their distance, and what the solids are called."""
+        """Return further fields of the frame: the particles coloured by distance, and the names of the solids."""
         share = np.floor(SHADES * np.clip(self.distance() / 0.5, 0.0, 1.0)) / SHADES
         names = [(np.array([x, 0.75, z]), name) for name, (x, z) in zip(self.solids, PLACES, strict=True)]
         return super().drawn() | {
@@ -104,14 +104,14 @@ class SDFDemo(SceneDemo[SDFOptions]):
 
 
 HALF = 1.6
-"""Half the width of the field that is shown [m]."""
+"""Half the width of the visible field [m]."""
 CELLS = 240
 STRIPE = 0.1
 """Distance between lines of equal distance [m]."""
 STEP = 1e-6
-"""Of central differences [m]."""
+"""Step of the central differences [m]."""
 STEEP = 1e-3
-"""Length of the differences below which there is no normal."""
+"""Gradient length below which there is no normal."""
 DARK = (30, 34, 60)
 
 Distance = Callable[[np.ndarray], np.ndarray]
@@ -132,7 +132,7 @@ def box_distance(points: np.ndarray, center: np.ndarray, size: np.ndarray, round
 
 
 def normals(distance: Distance, points: np.ndarray) -> np.ndarray:
-    """Return the unit gradient of a distance at points, by central differences, shape (n, 2); zero where none."""
+    """Return the unit gradient of a distance at points by central differences, shape (n, 2); zero where undefined."""
     slopes = np.stack([distance(points + step) - distance(points - step) for step in STEP * np.eye(2)], axis=1)
     slopes /= 2.0 * STEP
     length = np.linalg.norm(slopes, axis=1, keepdims=True)
@@ -141,16 +141,16 @@ def normals(distance: Distance, points: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FieldOptions(Options):
-    """The solid."""
+    """Shape of the solid."""
 
-    shape: str = option("box", "what it is", choices=("sphere", "box"))
-    size_x: float = option(1.4, "of the box; twice the radius of the sphere [m]", low=0.1, high=3.0, step=0.1)
-    size_y: float = option(0.8, "of the box [m]", low=0.1, high=3.0, step=0.1)
-    rounding: float = option(0.1, "by which the surface is moved outwards [m]", low=0.0, high=0.5, step=0.05)
+    shape: str = option("box", "shape of the solid", choices=("sphere", "box"))
+    size_x: float = option(1.4, "size x of the box; twice the radius of the sphere [m]", low=0.1, high=3.0, step=0.1)
+    size_y: float = option(0.8, "size y of the box [m]", low=0.1, high=3.0, step=0.1)
+    rounding: float = option(0.1, "rounding by which the surface is moved outwards [m]", low=0.0, high=0.5, step=0.05)
 
 
 class FieldDemo(PlaneDemo[FieldOptions]):
-    """A signed distance as a field: how far every point of the plane is from a surface, negative inside.
+    """A signed distance as a field: the distance of every point of the plane from a surface, negative inside.
 
     Its gradient has length 1 and points the shortest way out, so one evaluation at x tells where the surface is
     nearest: `s = x - d(x) n(x)`. That is all a contact needs. The stripes are lines of equal distance, a tenth of a
@@ -166,7 +166,7 @@ class FieldDemo(PlaneDemo[FieldOptions]):
     rebuilt = ()
 
     def start(self) -> np.ndarray:
-        """Return where the centre and the query point are at first [m], shape (2, 2)."""
+        """Return the initial places of the centre and the query point [m], shape (2, 2)."""
         return np.array([[0.0, 0.0], [1.1, 0.9]])
 
     def distance(self, points: np.ndarray) -> np.ndarray:
@@ -183,11 +183,11 @@ class FieldDemo(PlaneDemo[FieldOptions]):
         return float(distance[0]), normal[0], point[0] - distance[0] * normal[0]
 
     def perform(self) -> None:
-        """Lead the query point around, and through the solid."""
+        """Move the query point around and through the solid."""
         self.handles[1] = [1.2 * np.cos(0.9 * self.time + 0.6), 0.95 * np.sin(1.7 * self.time + 1.1)]
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         middle = (np.arange(CELLS) + 0.5) / CELLS * 2 * HALF - HALF
         distance = self.distance(np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2))
         colors = ramp(0.5 - distance / (2 * HALF))
@@ -209,7 +209,7 @@ class FieldDemo(PlaneDemo[FieldOptions]):
         )  # fmt: skip
 
     def readout(self) -> str:
-        """Return what the query point is told."""
+        """Return the result of the query."""
         found, normal, closest = self.query()
         (nx, ny), (x, y) = normal, closest
         return f"distance {found:.3f} m   normal ({nx:.2f}, {ny:.2f})   closest ({x:.2f}, {y:.2f})"

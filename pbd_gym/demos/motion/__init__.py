@@ -1,1 +1,1 @@
-"""Integrators, pendulums, springs, particles and rigid bodies that move."""
+"""Integrators, pendulums, springs, particles and rigid bodies in motion."""

@@ -15,7 +15,7 @@ from pbd_gym.rendering import PALETTE
 from pbd_gym.scene.scene import Scene
 
 TRACE = 200
-"""Frames for which the trace is kept."""
+"""Number of frames for which the trace is kept."""
 BY_ANGLES = "by angles"
 
 
@@ -40,21 +40,21 @@ def places(text: str) -> np.ndarray | None:
 class PendulumOptions(Options):
     """Numbers of a double pendulum."""
 
-    angle1: float = option(120.0, "of the upper rod from straight down [degrees]", low=-180.0, high=180.0, step=5.0)
-    angle2: float = option(-20.0, "of the lower rod from straight down [degrees]", low=-180.0, high=180.0, step=5.0)
-    length1: float = option(1.0, "of the upper rod [m]", low=0.1, high=5.0)
-    length2: float = option(1.0, "of the lower rod [m]", low=0.1, high=5.0)
+    angle1: float = option(120.0, "angle of the upper rod from vertical [degrees]", low=-180.0, high=180.0, step=5.0)
+    angle2: float = option(-20.0, "angle of the lower rod from vertical [degrees]", low=-180.0, high=180.0, step=5.0)
+    length1: float = option(1.0, "length of the upper rod [m]", low=0.1, high=5.0)
+    length2: float = option(1.0, "length of the lower rod [m]", low=0.1, high=5.0)
     start: str = option(
         BY_ANGLES,
         "places x1,y1,x2,y2 of the bobs [m] in place of angles",
         choices=(BY_ANGLES, "0.5,0.5,1,-1"),
         check=places,
     )
-    force: float = option(0.0, "sideways, on the lower bob [N]", low=-1e3, high=1e3, step=1.0)
-    mass1: float = option(1.0, "of the upper bob [kg]", low=1e-3, high=1e3)
-    mass2: float = option(1.0, "of the lower bob [kg]", low=1e-3, high=1e3)
+    force: float = option(0.0, "sideways force on the lower bob [N]", low=-1e3, high=1e3, step=1.0)
+    mass1: float = option(1.0, "mass of the upper bob [kg]", low=1e-3, high=1e3)
+    mass2: float = option(1.0, "mass of the lower bob [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.0005, "of the solver [s]", low=2e-5, high=0.04)
+    time_step: float = option(0.0005, "time step of the solver [s]", low=2e-5, high=0.04)
     iterations: int = option(1, "sweeps over both rods per step", low=1, high=200)
 
 
@@ -63,7 +63,7 @@ class DoublePendulumDemo(SceneDemo[PendulumOptions]):
 
     The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
     constraints without compliance. Position-based dynamics loses energy in proportion to the time step, as implicit
-    Euler does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go, or start
+    Euler does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob and release it, or start
     from any places (`--start 0.5,0.5,1,-1`): rods that are too long or too short there snap to their lengths, which
     costs energy.
 
@@ -101,7 +101,7 @@ class DoublePendulumDemo(SceneDemo[PendulumOptions]):
             self.control.set_forces([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [self.options.force, 0.0, 0.0]])
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.trace: deque[np.ndarray] = deque(maxlen=TRACE)
         self.history = History("total", "kinetic", "potential")
@@ -137,7 +137,7 @@ class DoublePendulumDemo(SceneDemo[PendulumOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each: all that the rods can reach."""
+        """Lower and upper corner of the initial view [m], shape (3,) each: everything that the rods can reach."""
         reach = self.options.length1 + self.options.length2
         return np.array([-reach, -2.0 * reach, -0.1]), np.array([reach, 1.1 * reach, 0.1])
 

@@ -1,4 +1,4 @@
-"""Emitters of particles and of bodies that turn, each with a lifetime. NumPy, float64."""
+"""Emitters of particles and of rotating bodies, each with a lifetime. NumPy, float64."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Emitter:
     position: tuple[float, float, float]
     """[m]"""
     direction: tuple[float, float, float]
-    """Where the jet goes; need not have length 1."""
+    """Direction of the jet, of any length."""
     speed: float
-    """At which particles leave [m/s]."""
+    """Speed at which particles leave [m/s]."""
     spread: float
     """Half angle of the cone that the jet fills evenly [rad]."""
     rate: float
     """Particles per second."""
     lifetime: float
-    """How long a particle is there [s]."""
+    """Lifetime of a particle [s]."""
 
     def __post_init__(self) -> None:
         numbers = [*self.position, *self.direction, self.speed, self.spread, self.rate, self.lifetime]
@@ -60,15 +60,14 @@ class Particles:
     """Free particles under gravity that bounce off solids.
 
     Between contacts a particle flies its exact parabola, whatever the step. A particle that has entered a solid is put
-    back on the surface; the speed into it is reversed and reduced by the restitution, the speed along it by Coulomb
-    friction, of an impulse of ``1 + restitution`` times the speed into it.
+    back on its surface. The normal speed is reversed and scaled by the restitution; the tangential speed is reduced by
+    Coulomb friction for an impulse of ``1 + restitution`` times the normal speed.
 
     Args:
         emitters: the nozzles.
         colliders: the solids, with their friction and restitution.
         gravity: acceleration [m/s^2], shape (3,).
-        radius: of a particle [m].
-        seed: of the directions.
+        radius: radius of a particle [m]. seed: seed of the directions.
 
     Raises:
         ValueError: for a radius that is negative or not finite.
@@ -116,7 +115,7 @@ class Particles:
             setattr(self, name, getattr(self, name)[alive])
 
     def _emit(self, emitter: Emitter, dt: float) -> np.ndarray:
-        """Add the particles that leave a nozzle in the next ``dt``; return how long each flies within it."""
+        """Add the particles that leave a nozzle in the next ``dt``; return each one's flight time within it."""
         # The k-th particle leaves at (k + 1) / rate, wherever steps begin and end.
         before, after = (int(emitter.rate * t * (1.0 + 1e-12)) for t in (self.time, self.time + dt))
         count = after - before
@@ -149,7 +148,7 @@ BALL = Sphere((0.0, 0.4, 0.0), 0.35, friction=0.1)
 FLOOR = Plane(friction=0.3)
 SUBSTEPS = 4
 SHADES = 12
-"""Colours between young and old; sprites are kept per colour."""
+"""Number of colours between young and old; sprites are cached per colour."""
 YOUNG, OLD = np.array([40, 130, 220]), np.array([226, 236, 246])
 
 
@@ -159,15 +158,15 @@ class FountainOptions(Options):
 
     emitters: int = option(2, "nozzles", low=1, high=6)
     rate: float = option(120.0, "particles per second of each nozzle", low=0.0, high=1000.0)
-    speed: float = option(5.0, "at which they leave [m/s]", low=0.0, high=20.0, step=0.5)
+    speed: float = option(5.0, "speed at which they leave [m/s]", low=0.0, high=20.0, step=0.5)
     spread: float = option(8.0, "half angle of the jet [degrees]", low=0.0, high=90.0, step=2.0)
-    lifetime: float = option(2.5, "how long a particle is there [s]", low=0.1, high=10.0, step=0.25)
+    lifetime: float = option(2.5, "lifetime of a particle [s]", low=0.1, high=10.0, step=0.25)
     restitution: float = option(0.45, "share of the speed that a bounce gives back", low=0.0, high=1.0, step=0.05)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
 
 
 class FountainDemo(Demo[FountainOptions]):
-    """A fountain: emitters spray particles that fly, bounce off a ball and the floor, and vanish when their time is up.
+    """A fountain: emitters spray particles that fly, bounce off a ball and the floor, and vanish after their lifetime.
 
     A particle system is the simplest simulation there is: no particle knows another. Its parts are emitters (rate,
     speed, spread), a law of motion (a parabola here, exact at any frame rate), contacts (restitution and friction) and
@@ -180,11 +179,11 @@ class FountainDemo(Demo[FountainOptions]):
     rebuilt = ()
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         options = self.options
         self.places = self._ring()
-        """Of the nozzles [m], shape (n, 3)."""
+        """Places of the nozzles [m], shape (n, 3)."""
         self.particles = Particles(self._nozzles(), self._solids(), (0.0, options.gravity, 0.0), radius=0.02)
 
     def _ring(self) -> np.ndarray:
@@ -207,7 +206,7 @@ class FountainDemo(Demo[FountainOptions]):
         return [replace(solid, restitution=self.options.restitution) for solid in (BALL, FLOOR)]
 
     def adapt(self) -> None:
-        """Go on with other options; particles that are in the air stay there."""
+        """Apply changed options; particles in the air stay there."""
         options = self.options
         if len(self.places) != options.emitters:
             self.places, self.held = self._ring(), None
@@ -216,7 +215,7 @@ class FountainDemo(Demo[FountainOptions]):
         self.particles.colliders = self._solids()
 
     def step(self) -> None:
-        """Advance by one frame; a nozzle goes where the hand goes, above the floor, and leans to the ball."""
+        """Advance by one frame; a dragged nozzle follows the hand above the floor and tilts towards the ball."""
         if self.held is not None:
             self.places[self.held] += self._pull
             self.places[self.held, 1] = max(self.places[self.held, 1], 0.0)
@@ -230,7 +229,7 @@ class FountainDemo(Demo[FountainOptions]):
         return self.places.copy()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         age = np.floor(SHADES * self.particles.ages / self.particles.lifetimes) / SHADES
         colors = np.round(YOUNG + age[:, None] * (OLD - YOUNG)).astype(np.int64)
         return Frame(
@@ -244,33 +243,32 @@ class FountainDemo(Demo[FountainOptions]):
         )
 
     def readout(self) -> str:
-        """Return the time and how many particles there are."""
+        """Return the time and the number of particles."""
         return f"{super().readout()}   {len(self.particles.ages)} particles"
 
 
 SIZE = 0.3
 """Side of a square [m]."""
 LOW, HIGH = np.array([-5.0, 10.0, -15.0, 0.0]), np.array([5.0, 12.5, 15.0, np.pi])
-"""Range of velocity [m/s], angular velocity [rad/s] and angle [rad] at the start."""
+"""Range of velocity [m/s], angular velocity [rad/s] and angle [rad] at emission."""
 LAYER = 1e-4
-"""Distance of one square in front of the next [m]: the younger ones are nearer."""
+"""Distance between successive squares in depth [m]: younger ones are nearer."""
 
 
 class RotatingBodies:
-    """Bodies that an emitter lets loose.
+    """Bodies released by an emitter.
 
     Args:
-        draws: returns that many rows of four numbers from 0 to 1 each: velocity, angular velocity, angle.
-        gravity: vertical acceleration [m/s^2].
-        lifetime: age after which a body is gone [s].
-        emission: bodies per step.
+        draws: function of a count that returns that many rows of four numbers from 0 to 1 each: velocity, angular
+        velocity, angle. gravity: vertical acceleration [m/s^2]. lifetime: age after which a body is gone [s]. emission:
+        bodies per step.
     """
 
     def __init__(
         self, draws: Callable[[int], np.ndarray], gravity: float = -9.81, lifetime: float = 3.0, emission: int = 5
     ) -> None:
         self.emitter = np.zeros(2)
-        """[m], shape (2,)."""
+        """Place of the emitter [m], shape (2,)."""
         self.gravity, self.lifetime, self.emission = gravity, lifetime, emission
         self._draws = draws
         self.positions, self.velocities = np.zeros((0, 2)), np.zeros((0, 2))
@@ -279,7 +277,7 @@ class RotatingBodies:
         """[rad], [rad/s], [s], shape (n,)."""
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds: remove the old, emit, fly. What is new flies at once, at age 0."""
+        """Advance by ``dt`` seconds: remove the old, emit, fly. New bodies fly in the same step, at age 0."""
         kept = self.ages + dt <= self.lifetime
         new = LOW + (HIGH - LOW) * self._draws(self.emission)
         places = np.tile(self.emitter, (self.emission, 1))
@@ -302,19 +300,19 @@ class BodyOptions(Options):
     """Numbers of the emitter."""
 
     emission: int = option(2, "bodies per step", low=0, high=20)
-    lifetime: float = option(3.0, "how long a body is there [s]", low=0.1, high=10.0, step=0.25)
+    lifetime: float = option(3.0, "lifetime of a body [s]", low=0.1, high=10.0, step=0.25)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
-    time_step: float = option(0.005, "of a step [s]", low=0.001, high=0.04)
-    seed: int = option(0, "of the velocities", low=0, high=10**6)
+    time_step: float = option(0.005, "time step [s]", low=0.001, high=0.04)
+    seed: int = option(0, "seed of the velocities", low=0, high=10**6)
 
 
 class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
-    """An emitter of bodies that turn: position and angle, velocity and angular velocity, and a lifetime.
+    """An emitter of rotating bodies: position and angle, velocity and angular velocity, and a lifetime.
 
-    A rigid body in the plane has one coordinate more than a particle. Without torque its angular velocity stays, so
-    that `alpha += dt omega` is exact, while gravity changes its velocity first and the new velocity its position
-    (symplectic Euler). Bodies are let loose at the emitter, fade with age, and are gone after their lifetime: their
-    number settles at lifetime times rate. Drag the emitter.
+    A rigid body in the plane has one coordinate more than a particle. Without torque its angular velocity is constant,
+    so `alpha += dt omega` is exact, while gravity changes its velocity first and the new velocity its position
+    (symplectic Euler). Bodies are released at the emitter, fade with age, and vanish after their lifetime: their number
+    settles at lifetime times rate. Drag the emitter.
 
     Reeves 1983: Particle systems, a technique for modeling a class of fuzzy objects, doi:10.1145/357318.357320. The
     numbers are those of RWTH's physics-simulation tutorial, whose trajectories it reproduces.
@@ -326,7 +324,7 @@ class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
     max_pull = 0.6
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         options, rng = self.options, np.random.default_rng(self.options.seed)
         self.bodies = RotatingBodies(
@@ -334,11 +332,11 @@ class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
         )
 
     def start(self) -> np.ndarray:
-        """Return where the emitter is at first [m], shape (1, 2)."""
+        """Return the initial place of the emitter [m], shape (1, 2)."""
         return np.zeros((1, 2))
 
     def adapt(self) -> None:
-        """Go on with other numbers; bodies that are in the air stay there."""
+        """Apply changed numbers; bodies in the air stay there."""
         options = self.options
         self.bodies.emission, self.bodies.gravity = options.emission, options.gravity
         self.bodies.lifetime = options.lifetime
@@ -355,7 +353,7 @@ class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
         self.handles[0, 0] = 4.0 * np.sin(1.2 * self.time)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see: squares by their age."""
+        """Return the frame to draw: squares coloured by age."""
         count = len(self.bodies.ages)
         corners = raised(self.bodies.corners().reshape(-1, 2))
         corners[:, 2] = LAYER * np.repeat(np.arange(count), 4)
@@ -368,5 +366,5 @@ class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
         )  # fmt: skip
 
     def readout(self) -> str:
-        """Return the time and how many bodies there are."""
+        """Return the time and the number of bodies."""
         return f"{super().readout()}   {len(self.bodies.ages)} bodies"

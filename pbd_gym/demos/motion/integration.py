@@ -18,7 +18,7 @@ class System(ABC):
         """Return a(x)."""
 
     def kick(self, x: float, v: float, h: float) -> float:
-        """Return by how much the velocity changes in a time h."""
+        """Return the change of velocity in a time h."""
         return h * self.acceleration(x)
 
     @abstractmethod
@@ -31,7 +31,7 @@ class System(ABC):
 
     @abstractmethod
     def exact(self, x0: float, time: float) -> tuple[float, float]:
-        """Return x and v at ``time`` of the motion that starts at rest at ``x0``."""
+        """Return x and v at ``time`` for the motion that starts at rest at ``x0``."""
 
 
 @dataclass(frozen=True)
@@ -111,31 +111,37 @@ Place = TypeVar("Place", float, np.ndarray)
 
 
 class Kicked(Protocol[Place]):
-    """What the integrators take: one coordinate, or several."""
+    """Interface of systems that the integrators accept, with one coordinate or several."""
 
     def kick(self, x: Place, v: Place, h: float) -> Place:
-        """Return by how much the velocity changes in a time h."""
+        """Return the change of velocity in a time h."""
 
 
 def explicit_euler(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Place]:
-    """Position and velocity both move with what was: first order, gains energy."""
+    """Explicit Euler: position and velocity both move with the old rates. First order, gains energy."""
     return x + h * v, v + system.kick(x, v, h)
 
 
 def symplectic_euler(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Place]:
-    """Velocity first, and the new one moves the position: first order, energy swings about the true one."""
+    """Symplectic Euler:
+
+    velocity first, then the position with the new velocity. First order, energy oscillates about the true one.
+    """
     v = v + system.kick(x, v, h)
     return x + h * v, v
 
 
 def rk2(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Place]:
-    """Rates half a step ahead (midpoint rule of Runge and Kutta): second order, gains energy slowly."""
+    """Midpoint rule of Runge and Kutta: rates half a step ahead. Second order, gains energy slowly."""
     middle_x, middle_v = x + 0.5 * h * v, v + system.kick(x, v, 0.5 * h)
     return x + h * middle_v, v + system.kick(middle_x, middle_v, h)
 
 
 def implicit_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
-    """Rates at the end of the step, ``v' = v + h a(x + h v')`` solved by Newton's method: first order, loses energy."""
+    """Implicit Euler:
+
+    rates at the end of the step, ``v' = v + h a(x + h v')`` by Newton's method. First order, loses energy.
+    """
     new = v
     for _ in range(50):
         residual = new - v - h * system.acceleration(x + h * new)
@@ -154,7 +160,7 @@ METHODS: dict[str, Step] = {
     "RK2": rk2,
     "implicit Euler": implicit_euler,
 }
-"""By the name that is shown."""
+"""Methods by the name that is shown."""
 
 
 TOUCHING = 1e-4
@@ -191,11 +197,11 @@ class DampedSpring:
         return pull
 
     def kick(self, x: np.ndarray, v: np.ndarray, h: float) -> np.ndarray:
-        """Return by how much the velocity changes in a time h [m/s], shape (2,)."""
+        """Return the change of velocity in a time h [m/s], shape (2,)."""
         return h / self.mass * self.force(x, v)
 
     def slope(self, x: np.ndarray) -> np.ndarray:
-        """Return the derivative of the spring's force by the position [N/m], shape (2, 2); the damper is left out."""
+        """Return the derivative of the spring force by the position [N/m], shape (2, 2), without the damper."""
         length, n = self._direction(x)
         along = np.outer(n, n)
         if not n.any():
@@ -232,4 +238,4 @@ INTEGRATORS: dict[str, Callable[[DampedSpring, np.ndarray, np.ndarray, float], t
     "RK2": rk2,
     "implicit": linearly_implicit_euler,
 }
-"""Of a damped spring, by the name that is shown."""
+"""Integrators of a damped spring by the name that is shown."""

@@ -15,31 +15,32 @@ from pbd_gym.rendering import PALETTE, Frame
 NAMES = ("exact", *METHODS)
 SHORT = tuple(name.removesuffix(" Euler") for name in NAMES)
 APART = 1.45
-"""Distance of the systems [m]."""
+"""Distance between the systems [m]."""
 ROD = 0.8
-"""Length of a pendulum as it is drawn [m]."""
+"""Drawn length of a pendulum [m]."""
 BOB = 0.12
 """Radius of a mass [m]."""
 CLEARANCE = 0.3
-"""How far below its hook a mass on a spring stays [m]."""
+"""Smallest distance of a mass below its spring's hook [m]."""
 
 
 @dataclass(frozen=True)
 class IntegratorOptions(Options):
     """Numbers of the comparison."""
 
-    system: str = option("spring", "what moves", choices=("spring", "pendulum"))
-    time_step: float = option(0.04, "of every integrator [s]", low=1e-3, high=0.5)
+    system: str = option("spring", "moving system", choices=("spring", "pendulum"))
+    time_step: float = option(0.04, "time step of every integrator [s]", low=1e-3, high=0.5)
     omega: float = option(4.0, "angular frequency (of small swings) [rad/s]", low=0.1, high=50.0)
-    start: float = option(0.8, "where it is let go [m, or rad for a pendulum]", low=0.01, high=3.0, step=0.1)
+    start: float = option(0.8, "displacement at the start [m, or rad for a pendulum]", low=0.01, high=3.0, step=0.1)
 
 
 class IntegratorsDemo(Demo[IntegratorOptions]):
     """Four integrators and the exact motion side by side, on a spring or a pendulum, with their energies.
 
     Explicit Euler gains energy until it flies apart; implicit Euler loses it and comes to rest; symplectic Euler, at
-    the same cost as explicit, keeps it within bounds; RK2 is more exact by an order, and still gains a little. Make the
-    time step longer and see which of them stand it. Position-based dynamics is in the family of implicit Euler.
+    the same cost as explicit, keeps it within bounds; RK2 is more accurate by an order, and still gains a little.
+    Lengthen the time step and see which of them remain stable. Position-based dynamics belongs to the family of
+    implicit Euler.
 
     Hairer, Lubich, Wanner 2006: Geometric numerical integration, doi:10.1007/3-540-30666-8, chapter I.
     """
@@ -47,7 +48,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
     flat = True
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         options = self.options
         super().reset()
         self.steps = 0
@@ -62,7 +63,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
         h = self.options.time_step
         frame = round(self.time * self.fps) + 1
         count = int(frame / self.fps / h + 1e-9) - self.steps
-        with np.errstate(over="ignore", invalid="ignore"):  # what flies apart is something to be seen here
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is meant to be seen here
             for _ in range(count):
                 self.states = {name: METHODS[name](self.system, *state, h) for name, state in self.states.items()}
         self.steps += count
@@ -78,13 +79,13 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
 
     @property
     def rest_length(self) -> float:
-        """Length of a spring at rest as it is drawn [m]: the exact motion stays below the hook."""
+        """Drawn rest length of a spring [m], at which the exact motion stays below the hook."""
         return max(1.0, self.options.start + CLEARANCE)
 
     def mass_positions(self) -> np.ndarray:
-        """Return where the masses are drawn [m], shape (5, 3); the exact one is first.
+        """Return the drawn places of the masses [m], shape (5, 3); the exact one is first.
 
-        A mass on a spring that would fly past its hook is drawn just below it, and the panel shows how far it went.
+        A mass that would fly past its spring's hook is drawn just below it, and the panel shows how far it went.
         """
         x = np.array([self.system.exact(self.options.start, self.time)[0], *(x for x, _ in self.states.values())])
         if self.options.system == "spring":
@@ -93,7 +94,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
         return _hooks() + ROD * np.stack([np.sin(x), -np.cos(x), np.zeros_like(x)], axis=1)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         masses, hooks = self.mass_positions(), _hooks()
         spring = self.options.system == "spring"
         links = [_coil(*ends) if spring else np.array(ends) for ends in zip(hooks, masses, strict=True)]
@@ -116,14 +117,14 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         reach = self.rest_length + self.options.start if self.options.system == "spring" else ROD
         top, bottom = 2.0, reach + BOB
         # Panels cover the lowest third.
         return np.array([-3.4, -max(4.2, (top + bottom) / 0.67 - top), -0.1]), np.array([3.4, top, 0.1])
 
     def readout(self) -> str:
-        """Return the time and each energy relative to the start."""
+        """Return the time and the change of each energy since the start."""
         start = self.system.energy(self.options.start, 0.0)
         ratios = [self.system.energy(*state) / start for state in self.states.values()]
         words = [f"{name} {ratio:.3g}" for name, ratio in zip(SHORT[1:], ratios, strict=True)]
@@ -131,7 +132,7 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
 
 
 def _hooks() -> np.ndarray:
-    """Return where the systems hang [m], shape (5, 3)."""
+    """Return the places of the systems' hooks [m], shape (5, 3)."""
     across = APART * (np.arange(len(NAMES)) - 0.5 * (len(NAMES) - 1))
     return np.stack([across, np.zeros(len(NAMES)), np.zeros(len(NAMES))], axis=1)
 
@@ -146,18 +147,18 @@ def _coil(hook: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 THROWN = ("explicit Euler", "symplectic Euler", "RK2")
 ARROW = 0.25
-"""How long a velocity is drawn [s]."""
+"""Time whose displacement a velocity arrow shows [s]."""
 DARK = (30, 34, 60)
 
 
 @dataclass(frozen=True)
 class Falling(System):
-    """One coordinate under a constant acceleration; unlike other systems it does not start at rest."""
+    """One coordinate under constant acceleration; unlike other systems it does not start at rest."""
 
     constant: float
-    """[m/s^2]"""
+    """Acceleration [m/s^2]."""
     speed: float
-    """At the start [m/s]."""
+    """Initial speed [m/s]."""
 
     def acceleration(self, x: float) -> float:
         """Return a(x)."""
@@ -180,9 +181,9 @@ class Falling(System):
 class ThrowOptions(Options):
     """Numbers of the throw; its velocity is the arrow."""
 
-    time_step: float = option(0.05, "of every integrator [s]", low=0.005, high=0.5)
-    flight: float = option(1.0, "how long it flies [s]", low=0.1, high=3.0, step=0.1)
-    mass: float = option(1.0, "of the particle [kg]", low=0.01, high=100.0)
+    time_step: float = option(0.05, "time step of every integrator [s]", low=0.005, high=0.5)
+    flight: float = option(1.0, "duration of the flight [s]", low=0.1, high=3.0, step=0.1)
+    mass: float = option(1.0, "mass of the particle [kg]", low=0.01, high=100.0)
     force_x: float = option(0.0, "constant force to the right [N]", low=-50.0, high=50.0, step=1.0)
     force_y: float = option(-9.81, "constant force upwards [N]", low=-50.0, high=50.0, step=1.0)
 
@@ -190,11 +191,11 @@ class ThrowOptions(Options):
 class ThrowDemo(PlaneDemo[ThrowOptions]):
     """A thrown particle: three integrators beside the exact parabola, under a constant force.
 
-    Under a constant acceleration a, n steps of length h lead to `x0 + n h v0 + c h^2 a`. Exact is c = n^2/2. Explicit
-    Euler moves with the velocity before the step, c = n(n-1)/2, and flies too high; symplectic Euler with the one after
-    it, c = n(n+1)/2, and too low; both are off by half a step's worth, `h t a / 2`, which halves with h. RK2, the
-    midpoint rule, is exact here, and so is the average of the other two. Drag the ball at the tip of the arrow to throw
-    otherwise.
+    Under a constant acceleration a, n steps of length h lead to `x0 + n h v0 + c h^2 a`. The exact value is c = n^2/2.
+    Explicit Euler moves with the velocity before the step, c = n(n-1)/2, and flies too high; symplectic Euler moves
+    with the one after it, c = n(n+1)/2, and flies too low. Both are off by `h t a / 2`, which halves with h. RK2, the
+    midpoint rule, is exact here, and so is the average of the other two. Drag the ball at the tip of the arrow to
+    change the throw.
 
     Hairer, Norsett, Wanner 1993: Solving ordinary differential equations I, doi:10.1007/978-3-540-78862-1, chapter II.
     """
@@ -204,12 +205,12 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
     rebuilt = ()
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.adapt()
 
     def start(self) -> np.ndarray:
-        """Return where the tip of the arrow is at first [m], shape (1, 2): a velocity of (1, 4.5) m/s."""
+        """Return the initial tip of the arrow [m], shape (1, 2): a velocity of (1, 4.5) m/s."""
         return ARROW * np.array([[1.0, 4.5]])
 
     def adapt(self) -> None:
@@ -218,7 +219,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
         forces = (options.force_x, options.force_y)
         speeds = (self.handles[0] / ARROW).tolist()
         self.axes = [Falling(force / options.mass, speed) for force, speed in zip(forces, speeds, strict=True)]
-        """The motion along x and along y."""
+        """Motion along x and along y."""
         self.time = 0.0
         count = int(options.flight / options.time_step + 1e-9)
         self.tracks = {name: self._track(name, count) for name in THROWN}
@@ -237,12 +238,12 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
         return np.array(columns).T
 
     def exact(self, time: np.ndarray | float) -> np.ndarray:
-        """Return where the particle really is at times [s], shape (k, 2)."""
+        """Return the particle's exact places at times [s], shape (k, 2)."""
         return np.array([[axis.exact(0.0, t)[0] for axis in self.axes] for t in np.atleast_1d(time).tolist()])
 
     @property
     def steps(self) -> int:
-        """Return how many steps have been taken."""
+        """Return the number of steps taken."""
         return min(int(self.time / self.options.time_step + 1e-9), len(self.tracks["RK2"]) - 1)
 
     def step(self) -> None:
@@ -268,7 +269,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
             self.adapt()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         now = min(self.time, self.options.flight)
         times = np.linspace(0.0, now, 100)
         lines = [(raised(self.exact(times)), DARK), (raised(np.array([[0.0, 0.0], self.handles[0]])), (140, 150, 170))]
@@ -285,7 +286,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
         )  # fmt: skip
 
     def readout(self) -> str:
-        """Return the time and how far each is from the exact motion."""
+        """Return the time and each method's distance from the exact motion."""
         truth = self.exact(self.steps * self.options.time_step)[0]
         off = {name: np.linalg.norm(track[self.steps] - truth) for name, track in self.tracks.items()}
         words = [f"{name.removesuffix(' Euler')} {distance:.2g}" for name, distance in off.items()]
@@ -293,7 +294,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
 
 
 LOST = 1e4
-"""Nothing farther away than this is integrated any more [m]."""
+"""Distance beyond which a particle is no longer integrated [m]."""
 SIDEWAYS = 4.0
 """Speed of the throw [m/s]."""
 
@@ -302,21 +303,21 @@ SIDEWAYS = 4.0
 class SpringOptions(Options):
     """Numbers of the spring."""
 
-    integrator: str = option("all", "which of them", choices=("all", *INTEGRATORS))
+    integrator: str = option("all", "integrator to show", choices=("all", *INTEGRATORS))
     stiffness: float = option(5.0, "k [N/m]", low=0.0, high=1e4)
-    rest_length: float = option(4.0, "of the spring [m]", low=0.0, high=6.0, step=0.5)
-    damping: float = option(0.0, "of the damper [N s/m]", low=0.0, high=50.0, step=0.05)
-    mass: float = option(0.5, "of the particle [kg]", low=0.01, high=100.0)
-    time_step: float = option(0.01, "of every integrator [s]", low=1e-3, high=0.5)
+    rest_length: float = option(4.0, "rest length of the spring [m]", low=0.0, high=6.0, step=0.5)
+    damping: float = option(0.0, "damping of the damper [N s/m]", low=0.0, high=50.0, step=0.05)
+    mass: float = option(0.5, "mass of the particle [kg]", low=0.01, high=100.0)
+    time_step: float = option(0.01, "time step of every integrator [s]", low=1e-3, high=0.5)
 
 
 class SpringDamperDemo(PlaneDemo[SpringOptions]):
     """A particle on a spring with a damper, by four integrators: where energy goes, and where it should not.
 
-    Without damping the sum of kinetic and potential energy should stay as it is. Explicit Euler feeds the spring until
-    it breaks; implicit Euler damps by itself, the more, the longer the step; symplectic Euler and RK2 stay near. With
-    damping all lose energy, and what was a difference of character becomes one of accuracy. Drag a particle aside, give
-    it a swing, or press `t` to throw all of them sideways: the spring then turns and stretches at once.
+    Without damping the sum of kinetic and potential energy should stay constant. Explicit Euler adds energy until the
+    spring breaks; implicit Euler damps on its own, and more so with longer steps; symplectic Euler and RK2 stay close.
+    With damping all lose energy, and they differ only in accuracy. Drag a particle aside, give it a swing, or press `t`
+    to throw all of them sideways: the spring then turns and stretches at once.
 
     Baraff, Witkin 1998: Large steps in cloth simulation, doi:10.1145/280814.280821. The start is that of RWTH's
     physics-simulation tutorial, whose trajectories it reproduces.
@@ -329,7 +330,7 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
     max_pull = 0.5
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         options = self.options
         self.names = list(INTEGRATORS) if options.integrator == "all" else [options.integrator]
         super().reset()
@@ -341,21 +342,21 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
 
     @property
     def spring(self) -> DampedSpring:
-        """Return the spring that all have."""
+        """Return the spring that all particles share."""
         options = self.options
         return DampedSpring(options.stiffness, options.rest_length, options.damping, options.mass)
 
     def start(self) -> np.ndarray:
-        """Return where the particles are at first [m], shape (n, 2)."""
+        """Return the initial places of the particles [m], shape (n, 2)."""
         return np.tile([6.0, 0.0], (len(self.names), 1))
 
     def adapt(self) -> None:
-        """Count the steps that have been taken, as if all had been as long as they are now."""
+        """Recompute the number of steps taken, as if all had had the new length."""
         self.steps = int(self.time / self.options.time_step + 1e-9)
 
     @property
     def exploded(self) -> bool:
-        """Whether a particle is nowhere any more."""
+        """Return whether a particle has diverged."""
         return not np.isfinite(self.handles).all()
 
     def throw(self) -> None:
@@ -363,12 +364,12 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
         self.velocities = self.velocities + np.array([0.0, SIDEWAYS])
 
     def step(self) -> None:
-        """Advance by one frame: the whole steps that end within it; what is held moves with the hand."""
+        """Advance by one frame: the whole steps that end within it; the held particle follows the hand."""
         h, pull = self.options.time_step, self._pull[:2]
         super().step()
         count = int(self.time / h + 1e-9) - self.steps
         self.steps += count
-        with np.errstate(all="ignore"):  # what flies apart is something to be seen here
+        with np.errstate(all="ignore"):  # divergence is meant to be seen here
             for k, name in enumerate(self.names):
                 if k == self.held:
                     self.velocities[k] = pull * self.fps
@@ -389,12 +390,12 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
         self.history.add(self.time, *(found.sum(axis=1) if len(found) > 1 else (found.sum(), *found[0])))
 
     def perform(self) -> None:
-        """Throw them after a while."""
+        """Throw the particles after a while."""
         if round(self.time * self.fps) == 2 * self.fps:
             self.throw()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         colors = [PALETTE[list(INTEGRATORS).index(name)] for name in self.names]
         lines = [(coil(place), color) for place, color in zip(self.handles, colors, strict=True)]
         names = [
@@ -408,7 +409,7 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
         )  # fmt: skip
 
     def _apart(self) -> bool:
-        """Return whether labels would not lie upon each other."""
+        """Return whether labels would not overlap."""
         gaps = np.linalg.norm(self.handles[:, None] - self.handles, axis=2) + 9.0 * np.eye(len(self.names))
         return bool(gaps.min() > 0.8)
 

@@ -1,4 +1,4 @@
-"""A chain, a cup with marbles, and a ball that swings against it."""
+"""A chain, a cup of marbles, and a ball that swings against it."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from pbd_gym.scene.scene import Scene
 ROPE, BALL = 0.42, 0.04
 """Length of the rope and radius of the ball [m]."""
 HOOK = np.array([0.0, 0.56, 0.0])
-"""Where the rope hangs [m]."""
+"""Place from which the rope hangs [m]."""
 PITCH = 0.076
-"""Of rings, from middle to middle [m]."""
+"""Distance between the middles of rings [m]."""
 CHAIN = np.array([-0.28, 0.62, 0.0])
-"""Where the first ring is [m]."""
+"""Place of the first ring [m]."""
 
 
 @dataclass(frozen=True)
 class RigidOptions(Options):
     """Numbers of the bodies."""
 
-    rings: int = option(6, "of the chain", low=1, high=7)
-    marbles: int = option(4, "in the cup", low=0, high=6)
-    angle: float = option(75.0, "by which the ball is pulled back [degrees]", low=0.0, high=90.0, step=5.0)
+    rings: int = option(6, "rings of the chain", low=1, high=7)
+    marbles: int = option(4, "marbles in the cup", low=0, high=6)
+    angle: float = option(75.0, "angle by which the ball is pulled back [degrees]", low=0.0, high=90.0, step=5.0)
     ball_density: float = option(2000.0, "mass per volume of the ball [kg/m^3]", low=100.0, high=2e4, step=500.0)
     cup_density: float = option(1200.0, "mass per volume of the cup [kg/m^3]", low=100.0, high=2e4, step=200.0)
-    friction: float = option(0.5, "of the floor", low=0.0, high=2.0, step=0.1)
+    friction: float = option(0.5, "friction of the floor", low=0.0, high=2.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.001, "of the solver [s]", low=1e-4, high=0.01)
+    time_step: float = option(0.001, "time step of the solver [s]", low=1e-4, high=0.01)
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
 class RigidDemo(SceneDemo[RigidOptions]):
     """Rigid bodies in the engine: a ball on a rope knocks a cup of marbles over, beside a chain of rings.
 
-    Each body is a set of balls beneath its surface that move as one. What pushes a ball pushes the body, at that point:
-    rope, rings, marbles and hand need no rules of their own. Rings carry each other by contacts alone. The ball hangs
-    on its rope by a joint, a point that both share. The key `k` swings the ball again; drag a marble out of the cup.
+    Each body is a set of balls beneath its surface that move as one. A push on a ball pushes the body at that point, so
+    rope, rings, marbles and hand need no special rules. Rings carry each other by contacts alone. The ball hangs on its
+    rope by a joint, a point that both share. The key `k` swings the ball again; drag a marble out of the cup.
 
     Mueller et al. 2020: Detailed rigid body simulation with extended position based dynamics, doi:10.1111/cgf.14105;
     Macklin et al. 2014: Unified particle physics for real-time applications, doi:10.1145/2601097.2601152.
@@ -86,7 +86,7 @@ class RigidDemo(SceneDemo[RigidOptions]):
         return scene
 
     def swing(self) -> None:
-        """Pull the ball back again, with its rope, and let it go."""
+        """Pull the ball back again, with its rope, and release it."""
         swinging = np.concatenate([self.rope, self.ball.indices])
         positions, velocities = self.positions(), self.velocities()
         positions[swinging], velocities[swinging] = self.scene.positions[swinging], 0.0
@@ -94,10 +94,10 @@ class RigidDemo(SceneDemo[RigidOptions]):
         self.state.set_velocities(velocities)
 
     def lean(self) -> float:
-        """Return by how much the cup leans [degrees]."""
+        """Return the tilt of the cup [degrees]."""
         turn = matrix_of(self.state.get_rigid_poses()[0, self.cup.index, 3:])
         return float(np.degrees(np.arccos(np.clip(turn[1, 1], -1.0, 1.0))))
 
     def readout(self) -> str:
-        """Return the time and how the cup stands."""
+        """Return the time and the tilt of the cup."""
         return f"{super().readout()}   the cup leans by {self.lean():.0f} degrees"

@@ -13,29 +13,29 @@ from pbd_gym.rendering import PALETTE, Frame
 
 NORMAL = np.array([0.0, 1.0])
 SLIP = 1e-4
-"""Speed along the floor below which the original does not normalise the direction of friction [m/s]."""
+"""Slip speed below which the original does not normalise the direction of friction [m/s]."""
 SWEEPS = 60
 """Largest number of sweeps over the contacts of a body."""
 AGREED = 1e-13
-"""Change of an impulse below which sweeps end [N s]."""
+"""Change of an impulse at which sweeps end [N s]."""
 DEPTH = 2e-3
-"""How deep a vertex may stay in the floor where nothing else pushes it out [m]."""
+"""Depth that a vertex may keep in the floor where nothing else pushes it out [m]."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """How the floor answers.
+    """Response of the floor.
 
     Raises:
         ValueError: for a number out of its range.
     """
 
     impulses: bool = True
-    """Whether velocities of vertices that enter are reversed at once."""
+    """Whether velocities of vertices that enter the floor are reversed at once."""
     penalty: bool = True
-    """Whether a spring pushes vertices out that are inside."""
+    """Whether a spring pushes out vertices inside the floor."""
     stiffness: float = 100.0
-    """Of that spring [N/m]."""
+    """Stiffness of that spring [N/m]."""
     restitution: float = 0.5
     """Share of the speed that an impact gives back."""
     friction: float = 0.02
@@ -55,8 +55,8 @@ class Box:
         size: length and width [m].
         mass: [kg].
         original: whether to reproduce the program that this is modelled on: it solves one vertex after the other, so
-            that a box that lands flat leaves turning; lets bodies sink that only impulses hold; takes the velocity
-            before the impulse for the friction of the spring; and lets friction reverse a slip.
+        that a box that lands flat leaves spinning; lets bodies sink that only impulses hold; uses the velocity before
+        the impulse for the friction of the spring; and lets friction reverse a slip.
     """
 
     def __init__(
@@ -68,23 +68,23 @@ class Box:
         original: bool = False,
     ) -> None:
         self.position, self.velocity = np.array(center, dtype=np.float64), np.zeros(2)
-        """Of the centre [m], [m/s], shape (2,)."""
+        """Position [m] and velocity [m/s] of the centre, shape (2,)."""
         self.angle, self.spin = float(angle), 0.0
         """[rad], [rad/s]"""
         self.mass, self.inertia = mass, mass * (size[0] ** 2 + size[1] ** 2) / 12.0
         """[kg], [kg m^2]"""
         self.original = original
         self.corners = 0.5 * np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]]) * size
-        """In the frame of the box [m], shape (4, 2)."""
+        """Corners in the frame of the box [m], shape (4, 2)."""
 
     def arms(self) -> np.ndarray:
-        """Return the vertices as seen from the centre [m], shape (4, 2)."""
+        """Return the vertices relative to the centre [m], shape (4, 2)."""
         cosine, sine = np.cos(self.angle), np.sin(self.angle)
         found: np.ndarray = self.corners @ np.array([[cosine, sine], [-sine, cosine]])
         return found
 
     def energy(self, gravity: float) -> float:
-        """Return kinetic energy and that of the height above the floor [J]."""
+        """Return kinetic energy and potential energy above the floor [J]."""
         moving = 0.5 * self.mass * float(self.velocity @ self.velocity) + 0.5 * self.inertia * self.spin**2
         return moving - self.mass * gravity * float(self.position[1])
 
@@ -109,11 +109,11 @@ class Box:
         self.spin += float(_cross(arm, impulse)) / self.inertia
 
     def _weight(self, arm: np.ndarray, direction: np.ndarray) -> float:
-        """Return the speed along a direction that an impulse of 1 along it gives to a vertex [1/kg]."""
+        """Return the change of a vertex's speed along a direction by a unit impulse along it [1/kg]."""
         return 1.0 / self.mass + float(_cross(arm, direction)) ** 2 / self.inertia
 
     def _penalty(self, arm: np.ndarray, floor: Floor, along: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the force of the spring at a vertex with its friction against ``along`` [N], and its torque [N m]."""
+        """Return the spring force at a vertex with its friction against ``along`` [N], and its torque [N m]."""
         push = -floor.stiffness * (self.position[1] + arm[1]) * NORMAL
         force = push - floor.friction * float(np.linalg.norm(push)) * along
         return force, float(_cross(arm, force))
@@ -140,8 +140,7 @@ class Box:
 
         Args:
             arms: the vertices in the floor [m], shape (k, 2).
-            floor: how it answers.
-            rest: speed below which nothing bounces [m/s]: that of two steps of free fall.
+            floor: response of the floor. rest: speed below which nothing bounces [m/s]: that of two steps of free fall.
         """
         if floor.impulses:
             self._solve(arms, floor, rest)
@@ -155,9 +154,9 @@ class Box:
         return force, torque
 
     def _solve(self, arms: np.ndarray, floor: Floor, rest: float) -> None:
-        """Find impulses after which every vertex leaves at its restitution, by projected Gauss-Seidel sweeps.
+        """Find impulses after which every vertex leaves with its restitution, by projected Gauss-Seidel sweeps.
 
-        Impulses push only, and friction is at most the coefficient times the push: Catto 2005, Iterative dynamics with
+        Impulses only push, and friction is at most the coefficient times the push: Catto 2005, Iterative dynamics with
         temporal coherence, Game Developers Conference.
         """
         vx, vy, spin = float(self.velocity[0]), float(self.velocity[1]), self.spin
@@ -190,11 +189,11 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 COUNT = 5
 APART = 3.0
-"""Distance of the boxes [m]."""
+"""Distance between the boxes [m]."""
 HEIGHT = 5.0
-"""That they fall from [m]."""
+"""Height from which the boxes fall [m]."""
 TURN = 2.0
-"""Angular velocity that a key gives to them [rad/s]."""
+"""Angular velocity that a key gives them [rad/s]."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +202,13 @@ class BoxOptions(Options):
 
     impulses: str = switch(True, "whether vertices that enter bounce by impulses")
     penalty: str = switch(False, "whether springs push vertices out")
-    stiffness: float = option(100.0, "of these springs [N/m]", low=0.0, high=1e5)
+    stiffness: float = option(100.0, "stiffness of these springs [N/m]", low=0.0, high=1e5)
     restitution: float = option(0.5, "share of the speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     friction: float = option(0.02, "Coulomb's coefficient", low=0.0, high=2.0, step=0.02)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
-    time_step: float = option(0.005, "of a step [s]", low=5e-4, high=0.04)
-    quirks: str = option("mended", "mended, or as in the original program", choices=("mended", "original"))
-    seed: int = option(1, "of the angles at the start", low=0, high=10**6)
+    time_step: float = option(0.005, "time step [s]", low=5e-4, high=0.04)
+    quirks: str = option("mended", "corrected (mended), or as in the original program", choices=("mended", "original"))
+    seed: int = option(1, "seed of the angles at the start", low=0, high=10**6)
 
 
 class RigidBoxesDemo(PlaneDemo[BoxOptions]):
@@ -217,10 +216,10 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
 
     An impulse changes velocities at once, so that a vertex that enters leaves with a share of its speed, the
     restitution: `p = -(1 + e) u_n / (1/m + (r x n)^2 / I)`. A penalty force is a spring, soft or stiff: it needs depth
-    to push, and short steps to be stiff. Impulses alone do not see how deep a body is, penalties alone do not know
-    restitution. Switch either off and see. A box that lands flat touches with two vertices, whose impulses depend on
-    each other: solved together, it bounces flat; one after the other, as in the original (`quirks original`), it leaves
-    turning. Drag boxes; `t` turns them.
+    to push, and short steps to be stiff. Impulses alone ignore penetration depth; penalties alone ignore restitution.
+    Switch either off and see. A box that lands flat touches with two vertices, whose impulses depend on each other:
+    solved together, it bounces flat; one after the other, as in the original (`quirks original`), it leaves spinning.
+    Drag boxes; `t` turns them.
 
     Baraff 1989: Analytical methods for dynamic simulation of non-penetrating rigid bodies, doi:10.1145/74334.74356;
     Catto 2005: Iterative dynamics with temporal coherence, Game Developers Conference. The boxes are those of RWTH's
@@ -234,7 +233,7 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
     max_pull = 0.6
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         options = self.options
         super().reset()
         angles = np.pi * np.random.default_rng(options.seed).random(COUNT)
@@ -246,22 +245,22 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
         self._measure()
 
     def start(self) -> np.ndarray:
-        """Return where the boxes are at first [m], shape (5, 2)."""
+        """Return the initial places of the boxes [m], shape (5, 2)."""
         return np.array([[APART * (j - COUNT // 2), HEIGHT] for j in range(COUNT)])
 
     def adapt(self) -> None:
-        """Go on with other numbers."""
+        """Apply changed numbers."""
         for box in self.boxes:
             box.original = self.options.quirks == "original"
 
     @property
     def exploded(self) -> bool:
-        """Whether a box is nowhere any more."""
+        """Return whether a box has diverged."""
         return not np.isfinite(self.handles).all()
 
     @property
     def floor(self) -> Floor:
-        """Return how the floor answers."""
+        """Return the response of the floor."""
         options = self.options
         return Floor(
             options.impulses == "on", options.penalty == "on", options.stiffness, options.restitution, options.friction
@@ -273,11 +272,11 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
             box.spin += TURN
 
     def step(self) -> None:
-        """Advance by one frame; a box that is held goes where the hand goes."""
+        """Advance by one frame; a held box follows the hand."""
         pull, before = self._pull[:2], self.handles.copy()
         super().step()
         steps = max(1, round(1.0 / self.fps / self.options.time_step))
-        with np.errstate(all="ignore"):  # what explodes is something to be seen here
+        with np.errstate(all="ignore"):  # explosions are meant to be seen here
             for k, box in enumerate(self.boxes):
                 for n in range(steps):
                     if k == self.held:
@@ -299,7 +298,7 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
             self.turn()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         outlines = []
         for k, box in enumerate(self.boxes):
             corners = box.position + box.arms()
@@ -311,7 +310,7 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
         )  # fmt: skip
 
     def readout(self) -> str:
-        """Return the time, and how deep the deepest vertex is."""
+        """Return the time and the depth of the deepest vertex."""
         lowest = min(float(box.position[1] + box.arms()[:, 1].min()) for box in self.boxes)
         energy = sum(box.energy(self.options.gravity) for box in self.boxes)
         return f"{super().readout()}   energy {energy:.2f} J   deepest {1000 * max(-lowest, 0.0):.1f} mm"

@@ -1,4 +1,4 @@
-"""Newton's method: for roots of a function of one variable, and for minima of one of any number of variables.
+"""Newton's method for roots of functions of one variable, and for minima of functions of any number of variables.
 
 Nocedal, Wright 2006: Numerical optimization, doi:10.1007/978-0-387-40065-5, chapters 3 and 11.
 """
@@ -13,20 +13,20 @@ import numpy as np
 from pbd_gym.demos.expression import Expression
 
 SINGULAR = 1e-14
-"""Determinant of a Hessian (of a slope) below which there is no step."""
+"""Determinant of a Hessian (or value of a slope) below which there is no step."""
 LOST = 1e12
-"""Nothing is computed beyond this."""
+"""Bound beyond which nothing is computed."""
 
 
 class Objective:
-    """A function of one or two variables that a person typed.
+    """A function of one or two variables that a user typed.
 
     Args:
         text: an :class:`pbd_gym.demos.expression.Expression`; a function of one variable is one of x.
         dimensions: number of variables, 1 or 2.
 
     Raises:
-        ValueError: if the text is no expression.
+        ValueError: if the text is not an expression.
     """
 
     def __init__(self, text: str, dimensions: int) -> None:
@@ -52,9 +52,9 @@ class LineSearch:
     """
 
     sufficient: float = 1e-4
-    """c: the share."""
+    """Sufficient-decrease factor c."""
     shrink: float = 0.5
-    """tau: what a step that is too long is multiplied by."""
+    """Factor tau by which a step that is too long is multiplied."""
     trials: int = 60
 
     def __post_init__(self) -> None:
@@ -65,10 +65,8 @@ class LineSearch:
         """Return the share of a step d that is taken from x, at most 1; 0 where d does not lead down.
 
         Args:
-            value: f.
-            x: where it starts, shape (n,).
-            d: the whole step, shape (n,).
-            slope: of f along d, its gradient times d.
+            value: f. x: start of the step, shape (n,). d: full step, shape (n,). slope: slope of f along d, its
+            gradient times d.
         """
         if not slope < 0.0:
             return 0.0
@@ -104,10 +102,10 @@ def descent_step(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
 
 
 def root(f: Objective, start: float, steps: int) -> np.ndarray:
-    """Look for a root: ``x -= f / f'``.
+    """Search for a root: ``x -= f / f'``.
 
     Returns:
-        x at the start and after each step, shape (at most steps + 1,); it ends where a tangent is level or x is lost.
+        x at the start and after each step, shape (at most steps + 1,); it ends where a tangent is level or x diverges.
     """
     points = [start]
     for _ in range(steps):
@@ -126,18 +124,15 @@ def minimise(
     step: Callable[[np.ndarray, np.ndarray], np.ndarray] = newton_step,
     search: LineSearch | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Look for a minimum from ``start``, shape (n,).
+    """Search for a minimum from ``start``, shape (n,).
 
     Args:
-        f: what is to be small.
-        start: shape (n,).
-        steps: how many there are at most.
-        step: gives a step from gradient and Hessian.
-        search: shortens steps; none by default.
+        f: function to minimise. start: shape (n,). steps: largest number of steps. step: function of gradient and
+        Hessian that returns a step. search: line search that shortens steps; none by default.
 
     Returns:
         x at the start and after each step, shape (k + 1, n), and the share of each step that was taken, shape (k,).
-        It ends early, k < steps, where f has no value or x is lost.
+        It ends early, k < steps, where f is undefined or x diverges.
     """
     points, shares = [np.array(start, np.float64)], []
     for _ in range(steps):

@@ -18,16 +18,16 @@ from pbd_gym.rendering import PALETTE, Curve, Frame, Panel, Raster
 from pbd_gym.rendering.colors import Color, ramp
 
 LIMITS = ((-1.5, -1.0), (1.5, 1.0))
-"""Lower left and upper right corner of what is drawn [m]."""
+"""Lower left and upper right corner of the drawing [m]."""
 PACE = 0.3
-"""Time in which a step is drawn [s]."""
+"""Time that drawing a step takes [s]."""
 SPEED = 0.25
-"""Of a start that moves by itself, once everything has been shown [m/s]."""
+"""Speed of a start that moves by itself, once everything has been shown [m/s]."""
 POINTS = 401
-"""At which a curve is computed."""
+"""Number of points at which a curve is computed."""
 DARK: Color = (30, 34, 60)
 LEAST = 1e-17
-"""Smaller numbers are drawn as this, where a scale is logarithmic."""
+"""Smallest number drawn on a logarithmic scale; smaller ones are drawn as this."""
 
 
 def typed(*examples: str, variables: str = "x") -> str:
@@ -39,10 +39,10 @@ def typed(*examples: str, variables: str = "x") -> str:
 
 @dataclass(frozen=True)
 class IterationOptions(Options):
-    """What every iterative method has."""
+    """Options that every iterative method has."""
 
     function: str
-    """What it is about, made by :func:`typed`."""
+    """Function to examine, declared with :func:`typed`."""
     steps: int = option(10, "how many are done", low=1, high=50)
     width: float = option(3.5, "half of that of the picture, in units of x", low=0.5, high=10.0, step=0.5)
 
@@ -51,24 +51,24 @@ AnyIteration = TypeVar("AnyIteration", bound=IterationOptions)
 
 
 class IterationDemo(PlaneDemo[AnyIteration]):
-    """A graph in which steps from a start are drawn; the start is dragged."""
+    """A graph that draws the steps from a draggable start."""
 
     limits = LIMITS
     box = ((-1.75, -2.05, -0.1), (1.6, 1.3, 0.1))
     graph: Graph
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         self.graph = self.make_graph()
         super().reset()
         self._iterate()
 
     def start(self) -> np.ndarray:
-        """Return where the start is at first [m], shape (1, 2)."""
+        """Return the initial place of the start [m], shape (1, 2)."""
         return np.clip(self.graph.places(*self.first())[:, :2], *self.limits)
 
     def change(self, options: AnyIteration) -> None:
-        """Go on with other numbers; the start stays where it is unless what is drawn is something else."""
+        """Apply new numbers; the start stays where it is unless the function changes."""
         before, self.options = self.options, options
         same = all(getattr(before, name) == getattr(options, name) for name in ("function", "width"))
         if not same:
@@ -78,11 +78,11 @@ class IterationDemo(PlaneDemo[AnyIteration]):
 
     @property
     def x0(self) -> np.ndarray:
-        """Return the start, shape (2,); where there is one variable, the first."""
+        """Return the start, shape (2,); with one variable only the first counts."""
         return self.graph.values(self.handles)[0]
 
     def step(self) -> None:
-        """Advance by one frame; another start begins anew, with all steps at once."""
+        """Advance by one frame; a moved start recomputes the iteration and shows all steps at once."""
         before = self.handles.copy()
         super().step()
         if (self.handles != before).any():
@@ -90,18 +90,18 @@ class IterationDemo(PlaneDemo[AnyIteration]):
             self.time = max(self.time, PACE * self.options.steps)
 
     def perform(self) -> None:
-        """Move the start to the left, when all steps have been shown."""
+        """Move the start to the left once all steps have been shown."""
         if self.time > PACE * (self.options.steps + 1):
             self.handles = np.clip(self.handles - [SPEED / self.fps, 0.0], *self.limits)
             self._iterate()
 
     @property
     def shown(self) -> float:
-        """Return how many steps are to be seen; the last one in part."""
+        """Return the number of steps to show; the last one may be partial."""
         return min(self.time / PACE, float(self.options.steps))
 
     def _iterate(self) -> None:
-        with np.errstate(all="ignore"):  # what is lost is something to be seen here
+        with np.errstate(all="ignore"):  # divergence is meant to be seen here
             self.iterate()
 
     @abstractmethod
@@ -110,14 +110,14 @@ class IterationDemo(PlaneDemo[AnyIteration]):
 
     @abstractmethod
     def first(self) -> tuple[float, float]:
-        """Return the start at first."""
+        """Return the default start."""
 
     @abstractmethod
     def iterate(self) -> None:
-        """Do the steps from :attr:`x0`."""
+        """Compute the steps from :attr:`x0`."""
 
     def visible(self, points: np.ndarray) -> np.ndarray:
-        """Return the points of the graph, shape (n, 2), that are within it, as places [m], shape (m, 3)."""
+        """Return the points of the graph, shape (n, 2), that lie within it, as places [m], shape (m, 3)."""
         return self.graph.places(*points[self.graph.inside(points)].T)
 
 
@@ -146,7 +146,7 @@ class CurveDemo(IterationDemo[AnyIteration]):
 
 
 def convergence(title: str, columns: dict[str, tuple[np.ndarray, Color]]) -> Panel:
-    """Return a panel of numbers after each step, shape (k,), on a logarithmic scale."""
+    """Return a panel of values after each step, shape (k,), on a logarithmic scale."""
     curves = [
         Curve(name, np.arange(float(len(numbers))), np.log10(np.maximum(np.abs(numbers), LEAST)), color)
         for name, (numbers, color) in columns.items()
@@ -155,7 +155,7 @@ def convergence(title: str, columns: dict[str, tuple[np.ndarray, Color]]) -> Pan
 
 
 def y_range(values: np.ndarray, start: float) -> tuple[float, float]:
-    """Return the ends of an axis for the values of a curve: where the method starts, and what is not far above it."""
+    """Return the axis range for a curve's values: the height at the start, and the values not far above it."""
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [0.02, 0.98]).tolist() if len(finite) else (-1.0, 1.0)
     most = 1.3 * max(abs(start), float(np.median(np.abs(finite)))) if np.isfinite(start) and len(finite) else np.inf
@@ -165,41 +165,40 @@ def y_range(values: np.ndarray, start: float) -> tuple[float, float]:
 
 
 ROOT_STARTS = {"20*sin(2*x)+3*cos(3*x)": 0.465, "x^2": 3.0}
-"""Where a function begins, if not at 3."""
+"""Start of each function whose start is not 3."""
 
 
 @dataclass(frozen=True)
 class RootOptions(IterationOptions):
-    """Whose root."""
+    """Function whose root is sought."""
 
     function: str = typed("10*x^2+2*x-1", "5*x^3-3*x^2+2*x+1", "20*sin(2*x)+3*cos(3*x)", "x^2", "x^3-2*x+2")
 
 
 class RootsDemo(CurveDemo[RootOptions]):
-    """Newton's method for roots: follow the tangent to where it is zero, and again from there.
+    """Newton's method for roots: follow the tangent to its zero, and repeat from there.
 
-    `x -= f(x) / f'(x)`. Near a simple root the error is squared by each step, so digits that are right double: the
+    `x -= f(x) / f'(x)`. Near a simple root each step squares the error, so the number of correct digits doubles: the
     curve below falls ever steeper. Near a double root, as of `x^2`, errors are only halved. Far away anything can
-    happen: where the tangent is nearly level it leads far off, and starts that are next to each other end at different
-    roots. Drag the start along the axis, past where the tangent is level; type another function with `--function
-    "cos(x) - x"`.
+    happen: a nearly level tangent leads far off, and neighbouring starts end at different roots. Drag the start along
+    the axis, past where the tangent is level; type another function with `--function "cos(x) - x"`.
 
     Nocedal, Wright 2006: Numerical optimization, doi:10.1007/978-0-387-40065-5, section 11.1.
     """
 
     def first(self) -> tuple[float, float]:
-        """Return the start at first."""
+        """Return the default start."""
         return ROOT_STARTS.get(self.options.function, 3.0), 0.0
 
     def iterate(self) -> None:
-        """Do the steps from the start."""
+        """Compute the steps from the start."""
         self.points = root(self.f, float(self.x0[0]), self.options.steps)
         """x at the start and after each step, shape (k + 1,)."""
         self.values = self.f.value(self.points[:, None])
-        """f there."""
+        """Values of f there."""
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see: the curve, the tangents so far, and where they lead."""
+        """Return the frame to draw: the curve, the tangents so far, and their zeros."""
         lines: list[Line] = []
         heads = []
         whole = int(self.shown)
@@ -222,7 +221,7 @@ class RootsDemo(CurveDemo[RootOptions]):
         return self.picture(lines, balls, panel, caption)
 
     def readout(self) -> str:
-        """Return where it has got to."""
+        """Return the current iterate."""
         k = min(int(self.shown), len(self.points) - 1)
         lost = "   then the tangent is level" if len(self.points) <= self.options.steps else ""
         return f"step {k}   x {self.points[k]:.12g}   f {self.values[k]:.3g}{lost}"
@@ -234,9 +233,9 @@ MINIMUM_STARTS = {
     "x^2/2-2*log(x^2+1)": 3.0,
     "exp(x)-3*x": 2.0,
 }
-"""Where a function begins, if not at 2.5."""
+"""Start of each function whose start is not 2.5."""
 REACH = 1.3
-"""How far a parabola is drawn, in steps."""
+"""Drawn width of a parabola, in steps."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +252,7 @@ class SearchOptions(IterationOptions):
 
 @dataclass(frozen=True)
 class MinimumOptions(SearchOptions):
-    """Whose minimum, and how."""
+    """Function to minimise, and the method."""
 
     function: str = typed(
         "x^4-4*x^2+2", "2*sin(x)+x^2/2", "exp(x)-3*x", "x^2/2-3*log(x+4)",
@@ -265,23 +264,23 @@ class MinimumOptions(SearchOptions):
 
 
 class MinimumDemo(CurveDemo[MinimumOptions]):
-    """Newton's method for minima: jump to the lowest point of the parabola that touches, and again from there.
+    """Newton's method for minima: jump to the lowest point of the osculating parabola, and repeat from there.
 
-    `x -= f'(x) / f''(x)` looks for a root of the slope, which may as well be a maximum, and where f'' is small it jumps
-    too far. Two cures: a line search halves the step until f falls by a share c of what the slope promises (it finds no
-    step where f'' < 0, for there the way leads up); and a curvature below a smallest one is raised to that, which
-    always leads down. Choose c = 0.5 and see why it is wrong: a full step falls by just that share of a parabola, so
-    near the minimum every step is cut, and digits come one by one. Drag the start.
+    `x -= f'(x) / f''(x)` looks for a root of the slope, which may also be a maximum, and where f'' is small it jumps
+    too far. There are two cures: a line search halves the step until f falls by a share c of what the slope promises
+    (it finds no step where f'' < 0, since the direction leads up); and curvatures below a minimum are raised to it,
+    which always leads down. Choose c = 0.5 and see why it is wrong: a full step on a parabola falls by exactly that
+    share, so near the minimum every step is cut, and digits are gained one by one. Drag the start.
 
     Nocedal, Wright 2006: Numerical optimization, doi:10.1007/978-0-387-40065-5, sections 3.1 to 3.4.
     """
 
     def first(self) -> tuple[float, float]:
-        """Return the start at first, on the axis."""
+        """Return the default start, on the axis."""
         return MINIMUM_STARTS.get(self.options.function, 2.5), 0.0
 
     def iterate(self) -> None:
-        """Do the steps from the start."""
+        """Compute the steps from the start."""
         options = self.options
         self.method = partial(newton_step, smallest=options.smallest if options.clamp == "on" else None)
         search = options.line_search() if options.search == "on" else None
@@ -289,9 +288,9 @@ class MinimumDemo(CurveDemo[MinimumOptions]):
         self.points = points[:, 0]
         """x at the start and after each step, shape (k + 1,)."""
         self.values = self.f.value(points)
-        """f there."""
+        """Values of f there."""
         self.slopes = np.array([self.f.derivatives(point)[1][0] for point in points])
-        """f' there."""
+        """Values of f' there."""
 
     def model(self, k: int, share: np.ndarray) -> np.ndarray:
         """Return points of the parabola of step k at shares of the whole step, shape (n,): x and height, (n, 2)."""
@@ -302,7 +301,7 @@ class MinimumDemo(CurveDemo[MinimumOptions]):
         return np.stack([self.points[k] + way, value + gradient[0] * way + 0.5 * curvature * way**2], axis=1)
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see: the curve, the parabolas so far, and where they lead."""
+        """Return the frame to draw: the curve, the parabolas so far, and their minima."""
         whole = min(int(self.shown), len(self.points) - 1)
         lines: list[Line] = []
         heads = [np.zeros((0, 2))]
@@ -322,7 +321,7 @@ class MinimumDemo(CurveDemo[MinimumOptions]):
         return self.picture(lines, balls, panel, caption)
 
     def readout(self) -> str:
-        """Return where it has got to."""
+        """Return the current iterate."""
         k = min(int(self.shown), len(self.points) - 1)
         share = f"   {self.shares[k - 1]:.3g} of the step" if k else ""
         stuck = "   no way down" if k and self.shares[k - 1] == 0.0 and abs(self.slopes[k]) > 1e-6 else ""
@@ -331,20 +330,20 @@ class MinimumDemo(CurveDemo[MinimumOptions]):
 
 CELLS = 200
 LEVELS = 16
-"""Of the landscape; their lines are drawn."""
+"""Number of levels of the landscape whose lines are drawn."""
 SURFACE_STARTS = {
     "(1-x)^2+100*(y-x^2)^2": (-1.2, 0.8), "3*(x-1)^2+8*(y-1/2)^2": (-1.5, -1.5),
     "(x^2+y-11)^2+(x+y^2-7)^2": (0.2, -0.5), "(x^2-1)^2+y^2/2": (0.1, 1.0),
 }  # fmt: skip
-"""Where a function begins, if not at (-1.5, 1)."""
+"""Start of each function whose start is not (-1.5, 1)."""
 
 Way = tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], LineSearch | None]
-"""How a step is computed from gradient and Hessian, and what shortens it."""
+"""Function that computes a step from gradient and Hessian, and the line search that shortens it."""
 
 
 @dataclass(frozen=True)
 class SurfaceOptions(SearchOptions):
-    """Whose minimum, and how."""
+    """Function to minimise, and the method."""
 
     function: str = typed(
         "(1-x)^2+100*(y-x^2)^2", "3*(x-1)^2+8*(y-1/2)^2", "(x^2+y-11)^2+(x+y^2-7)^2", "(x^2-1)^2+y^2/2",
@@ -369,7 +368,10 @@ class SurfaceDemo(IterationDemo[SurfaceOptions]):
     limits = ((-1.0, -1.0), (1.0, 1.0))
 
     def ways(self) -> dict[str, Way]:
-        """Return the methods by name: full steps, those of the line search, and steepest descent with the same."""
+        """Return the methods by name:
+
+        full steps, the same with a line search, and steepest descent with a line search.
+        """
         search = self.options.line_search()
         return {
             "full": (newton_step, None),
@@ -386,13 +388,13 @@ class SurfaceDemo(IterationDemo[SurfaceOptions]):
         return Graph(*self.limits, (-width, width), (-width, width))
 
     def first(self) -> tuple[float, float]:
-        """Return the start at first."""
+        """Return the default start."""
         return SURFACE_STARTS.get(self.options.function, (-1.5, 1.0))
 
     def iterate(self) -> None:
-        """Do the steps from the start."""
+        """Compute the steps from the start."""
         self.paths = {name: minimise(self.f, self.x0, self.options.steps, *way)[0] for name, way in self.ways().items()}
-        """The start and what is reached by each step, by method, shape (k + 1, 2)."""
+        """Iterates of each method, from the start on, shape (k + 1, 2)."""
         self.slopes = {
             name: np.array([np.linalg.norm(self.f.derivatives(point)[1]) for point in path])
             for name, path in self.paths.items()
@@ -400,7 +402,7 @@ class SurfaceDemo(IterationDemo[SurfaceOptions]):
         """Length of the gradient there, shape (k + 1,)."""
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see: the landscape, and the ways so far."""
+        """Return the frame to draw: the landscape, and the paths so far."""
         balls, colors, lines = [self.positions()], [DARK], self.graph.axes()[:1]
         whole = int(self.shown)
         for path, color in zip(self.paths.values(), PALETTE[1:], strict=False):
@@ -422,7 +424,7 @@ class SurfaceDemo(IterationDemo[SurfaceOptions]):
         )  # fmt: skip
 
     def readout(self) -> str:
-        """Return where each has got to."""
+        """Return the current iterate of each method."""
         found = []
         for name, path in self.paths.items():
             x, y = path[min(int(self.shown), len(path) - 1)]
@@ -431,7 +433,7 @@ class SurfaceDemo(IterationDemo[SurfaceOptions]):
 
 
 def landscape(values: np.ndarray) -> np.ndarray:
-    """Return colours for heights, shape (n, n), from low to high by their logarithm, with lines between levels."""
+    """Return colours for heights, shape (n, n), from low to high by their logarithm, with contour lines."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return np.full((*values.shape, 3), 230, np.uint8)
@@ -448,14 +450,14 @@ def landscape(values: np.ndarray) -> np.ndarray:
 
 
 ARROW = 0.16
-"""How long an eigenvector is drawn [m]."""
+"""Drawn length of an eigenvector [m]."""
 COLORS: tuple[Color, Color] = (PALETTE[0], (206, 54, 58))
-"""Of eigenvectors whose curvature is positive, and negative."""
+"""Colours of eigenvectors with positive and with negative curvature."""
 
 
 @dataclass(frozen=True)
 class SaddleOptions(SurfaceOptions):
-    """The saddle, and what is done about it."""
+    """Choice of saddle and of its treatment."""
 
     function: str = typed("(x^2-1)^2+y^2/2", "x^4/4-x*y+y^4/4", "cos(x)*cos(y)", variables="x, y")
     smallest: float = option(0.5, "curvature to which lower ones are raised", low=1e-3, high=100.0)
@@ -466,12 +468,12 @@ class SaddleOptions(SurfaceOptions):
 class SaddleDemo(SurfaceDemo):
     """Newton's method near a saddle: why the Hessian is clamped before it is inverted.
 
-    `-H^-1 g` goes to where the gradient is zero, and a saddle is such a place: between the two minima of
+    `-H^-1 g` goes to where the gradient is zero, which includes saddles: between the two minima of
     `(x^2-1)^2+y^2/2` the curvature along x is negative, and dividing by it turns downhill into uphill. Raising the
-    eigenvalues of H to a smallest one, `max(lambda, eps)`, makes every step one that leads down; with a line search it
-    then ends in a minimum, and near that, where no eigenvalue is raised any more, it is Newton's method again. The
-    arrows are the eigenvectors of H at the start, red where the curvature is negative. A large eps is safe and slow.
-    Drag the start to and fro across x = 0.577, where the curvature changes sign.
+    eigenvalues of H to a minimum, `max(lambda, eps)`, makes every step lead down; with a line search it then ends in a
+    minimum, and near that, where no eigenvalue needs raising, it is Newton's method again. The arrows are the
+    eigenvectors of H at the start, red where the curvature is negative. A large eps is safe and slow. Drag the start to
+    and fro across x = 0.577, where the curvature changes sign.
 
     Nocedal, Wright 2006: Numerical optimization, doi:10.1007/978-0-387-40065-5, section 3.4; Teran et al. 2005: Robust
     quasistatic finite elements and flesh simulation, doi:10.1145/1073368.1073394, who clamp in this way for elasticity.
@@ -486,11 +488,11 @@ class SaddleDemo(SurfaceDemo):
         return {"plain": (newton_step, None), "clamped": (clamped, self.options.line_search())}
 
     def first(self) -> tuple[float, float]:
-        """Return the start at first."""
+        """Return the default start."""
         return (0.1, 1.0) if self.options.function == "(x^2-1)^2+y^2/2" else (0.6, 0.3)
 
     def iterate(self) -> None:
-        """Do the steps from the start."""
+        """Compute the steps from the start."""
         super().iterate()
         hessian = self.f.derivatives(self.x0)[2]
         if not np.isfinite(hessian).all():
@@ -499,7 +501,7 @@ class SaddleDemo(SurfaceDemo):
         """Eigenvalues of the Hessian at the start, shape (2,), and its eigenvectors, as columns, shape (2, 2)."""
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see: the landscape, the ways so far, and the eigenvectors at the start."""
+        """Return the frame to draw: the landscape, the paths so far, and the eigenvectors at the start."""
         shown = super().frame(caption)
         (middle,) = self.positions()
         arrows = []
@@ -509,6 +511,6 @@ class SaddleDemo(SurfaceDemo):
         return replace(shown, polylines=[*shown.polylines, *arrows])
 
     def readout(self) -> str:
-        """Return where each has got to, and the curvatures at the start."""
+        """Return the current iterate of each method, and the curvatures at the start."""
         low, high = self.curvatures
         return f"{super().readout()}   curvatures {low:.3g}, {high:.3g}"

@@ -1,1 +1,1 @@
-"""Soft bodies and what elasticity is made of: strains, materials, shape matching."""
+"""Soft bodies and the ingredients of elasticity: strains, materials, shape matching."""

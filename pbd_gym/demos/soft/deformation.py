@@ -1,4 +1,4 @@
-"""A triangle at rest, the triangle now, and four matrices."""
+"""A triangle at rest, its deformed state, and four matrices."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class DeformationOptions(Options):
 
 
 class DeformationDemo(PlaneDemo[DeformationOptions]):
-    """The deformation gradient of a triangle, and strains that it is measured by.
+    """The deformation gradient of a triangle, and the strains that measure it.
 
     F maps edges at rest to edges now: `F = Ds Dm^-1`. Translations do not enter it, and a rotation R gives F = R. A
     strain should be zero for both. Green's, `(F^T F - I)/2`, is; Cauchy's, `(F + F^T)/2 - I`, is linear in F, cheap and
-    good for small displacements only: turn the triangle and watch it report a shrinkage that is not there. That is why
-    a linear elastic body swells when it turns. The circle shows what F does to all directions: an ellipse whose axes
-    are the principal stretches. Drag the corners, or set translation, rotation, scale and shear.
+    good for small displacements only: rotate the triangle and watch it report a shrinkage that does not exist. That is
+    why a linear elastic body swells when it rotates. The circle shows the effect of F on all directions: an ellipse
+    whose axes are the principal stretches. Drag the corners, or set translation, rotation, scale and shear.
 
     Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501, chapter 2.
     """
@@ -52,7 +52,7 @@ class DeformationDemo(PlaneDemo[DeformationOptions]):
     max_pull = 0.5
 
     def start(self) -> np.ndarray:
-        """Return the corners as the options say [m], shape (3, 2)."""
+        """Return the corners that the options describe [m], shape (3, 2)."""
         moved: np.ndarray = REST @ self.options.matrix().T + [self.options.translation_x, self.options.translation_y]
         return moved
 
@@ -70,7 +70,7 @@ class DeformationDemo(PlaneDemo[DeformationOptions]):
         self.handles = REST @ (turn @ np.diag([1.0 + stretch, 1.0 - 0.5 * stretch])).T
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         f = self.gradient
         around = np.linspace(0.0, 2.0 * np.pi, 73)
         circle = np.stack([np.cos(around), np.sin(around)], axis=1)

@@ -21,13 +21,13 @@ from pbd_gym.rendering.colors import Coloring
 from pbd_gym.runtime.checks import finite
 
 THIN = 0.05
-"""Share of its area below which a neo-Hookean triangle is taken to have this share: its energy has no value at 0."""
+"""Share of its rest area that a flatter neo-Hookean triangle is treated as having: its energy is undefined at 0."""
 
 Stress = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def lame(young_modulus: ArrayLike, poisson_ratio: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return Lame's mu and lambda [Pa] of plane strain, in the shape of what is given."""
+    """Return Lame's mu and lambda [Pa] for plane strain, in the shape of the arguments."""
     young, ratio = np.asarray(young_modulus, dtype=np.float64), np.asarray(poisson_ratio, dtype=np.float64)
     return young / (2.0 * (1.0 + ratio)), young * ratio / ((1.0 + ratio) * (1.0 - 2.0 * ratio))
 
@@ -85,7 +85,7 @@ class TriangleBody:
     """An elastic sheet in the plane, advanced by symplectic Euler.
 
     Args:
-        positions: at rest [m], shape (n, 2).
+        positions: rest positions [m], shape (n, 2).
         triangles: corners, counter-clockwise or not, shape (m, 3), int.
         fixed: particles that cannot move.
         stress: one of :data:`MATERIALS`.
@@ -128,7 +128,7 @@ class TriangleBody:
         self.gravity = finite("gravity", np.asarray(gravity, dtype=np.float64), (2,))
         self.damping = damping
         self.mass = density / 3.0 * np.bincount(self.triangles.ravel(), np.repeat(self.area, 3), len(rest))
-        """A third of each triangle at each corner [kg], shape (n,)."""
+        """Mass of each particle, a third of each adjoining triangle [kg], shape (n,)."""
         self.free = np.ones(len(rest), dtype=bool)
         self.free[np.asarray(fixed, dtype=np.int64)] = False
         self.positions = rest
@@ -145,7 +145,7 @@ class TriangleBody:
         return np.stack([np.bincount(flat, corner[..., axis].ravel(), count) for axis in range(2)], axis=1)
 
     def von_mises(self) -> np.ndarray:
-        """Return the von Mises stress around each particle, the mean of its triangles by area [Pa], shape (n,).
+        """Return the von Mises stress at each particle, the area-weighted mean of its triangles [Pa], shape (n,).
 
         It is that of the Cauchy stress ``P F^T / det F``, ``sqrt(s11^2 - s11 s22 + s22^2 + 3 s12^2)``.
         """
@@ -191,12 +191,12 @@ class FEMOptions(Options):
     width: int = option(10, "particles along the width", low=2, high=60)
     height: int = option(6, "particles along the height", low=2, high=60)
     young_modulus: float = option(5e4, "stiffness E [Pa, of a sheet one metre thick]", low=1e2, high=1e9)
-    poisson_ratio: float = option(0.3, "how much they narrow when stretched", low=0.0, high=0.49, step=0.05)
+    poisson_ratio: float = option(0.3, "Poisson's ratio: narrowing when stretched", low=0.0, high=0.49, step=0.05)
     density: float = option(500.0, "mass per area [kg/m^2]", low=1.0, high=1e5)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    color: str = option("sides", "what colours tell: nothing, or the stress", choices=("sides", "stress"))
+    color: str = option("sides", "meaning of colours: the two sides, or the stress", choices=("sides", "stress"))
     damping: float = option(0.001, "share of the velocity lost per step", low=0.0, high=0.1, step=0.001)
-    time_step: float = option(0.001, "of the integration [s]", low=1e-4, high=0.02)
+    time_step: float = option(0.001, "time step of the integration [s]", low=1e-4, high=0.02)
 
 
 def mesh(width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
@@ -212,12 +212,12 @@ def mesh(width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class FEMDemo(Demo[FEMOptions]):
-    """Three elastic sheets in the plane side by side, of finite elements under explicit integration.
+    """Three elastic sheets in the plane side by side, modelled by finite elements under explicit integration.
 
     The classical way: the deformation gradient of each triangle, the stress of its material, forces on its corners, a
     step of symplectic Euler. The sheets hang alike under a small load. Press `c` to crush them: St. Venant-Kirchhoff
-    gives way under compression and may stay folded, the corotated and the neo-Hookean ones come back. A time step too
-    long for the stiffness makes all explode; `materials` shows the same materials as XPBD constraints.
+    yields under compression and may stay folded; the corotated and the neo-Hookean sheets recover. A time step too long
+    for the stiffness makes all of them explode; `materials` shows the same materials as XPBD constraints.
 
     Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501. The sheets are those of
     RWTH's physics-simulation tutorial, whose trajectories they reproduce with `--young-modulus 5e5`.
@@ -229,7 +229,7 @@ class FEMDemo(Demo[FEMOptions]):
     rebuilt = ("width", "height")
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.history = History(*MATERIALS)
         self._load()
@@ -249,18 +249,18 @@ class FEMDemo(Demo[FEMOptions]):
         self.count = len(positions)
         apart = SPACING * (options.width + 1)
         self.offsets = apart * np.array([-1.0, 0.0, 1.0])
-        """Where the sheets hang [m]."""
+        """Places where the sheets hang [m]."""
         self.substeps = max(1, round(1.0 / self.fps / options.time_step))
 
     def adapt(self) -> None:
-        """Go on with other options from where the sheets are."""
+        """Apply changed options without moving the sheets."""
         old = self.bodies
         self._load()
         for body, previous in zip(self.bodies, old, strict=True):
             body.positions, body.velocities = previous.positions, previous.velocities
 
     def step(self) -> None:
-        """Advance by one frame; what is held follows the hand in as many equal steps."""
+        """Advance by one frame; the held particle follows the hand in as many equal steps."""
         with np.errstate(over="ignore", invalid="ignore"):  # an explosion is something to be seen here
             for _ in range(self.substeps):
                 if self.held is not None:
@@ -275,7 +275,7 @@ class FEMDemo(Demo[FEMOptions]):
         self.history.add(self.time, *(body.positions[:, 1].min() for body in self.bodies))
 
     def crush(self) -> None:
-        """Press every sheet together to 0.4 of its height."""
+        """Compress every sheet to 0.4 of its height."""
         for body in self.bodies:
             free = body.free[:, None]
             body.positions = np.where(free, body.positions * [1.0, 0.4], body.positions)
@@ -283,7 +283,7 @@ class FEMDemo(Demo[FEMOptions]):
 
     @property
     def exploded(self) -> bool:
-        """Whether positions have gone beyond all bounds."""
+        """Return whether positions have diverged."""
         return not all(bool((np.abs(body.positions) < 1e3).all()) for body in self.bodies)
 
     def positions(self) -> np.ndarray:
@@ -292,7 +292,7 @@ class FEMDemo(Demo[FEMOptions]):
         return np.pad(np.concatenate(positions), ((0, 0), (0, 1)))
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens the hand."""
+        """Hold a particle in the hand; None releases it."""
         self.held = particle
         for body in self.bodies:
             body.free[:] = True
@@ -301,12 +301,12 @@ class FEMDemo(Demo[FEMOptions]):
             self.bodies[particle // self.count].free[particle % self.count] = False
 
     def perform(self) -> None:
-        """Crush the sheets when nobody else does."""
+        """Crush the sheets if nobody else does."""
         if abs(self.time - 2.0) < 0.5 / self.fps:
             self.crush()
 
     def frame(self, caption: str = "") -> Frame:
-        """Return what there is to see."""
+        """Return the frame to draw."""
         here = self.positions()
         steps = self.count * np.arange(len(self.bodies))
         labels = [(np.array([x, 0.25, 0.0]), name) for x, name in zip(self.offsets, MATERIALS, strict=True)]
@@ -327,12 +327,12 @@ class FEMDemo(Demo[FEMOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         reach = 1.6 * SPACING * (self.options.width + 1)
         return np.array([-reach, -1.4 * reach, -0.1]), np.array([reach, 0.6 * reach, 0.1])
 
     def readout(self) -> str:
-        """Return the time and how far each sheet hangs down."""
+        """Return the time and the sag of each sheet."""
         if self.exploded:
             return "exploded: press r to start again"
         down = [f"{name} {body.positions[:, 1].min():.2f}" for name, body in zip(MATERIALS, self.bodies, strict=True)]

@@ -22,7 +22,7 @@ MATERIALS: dict[str, tuple[str, ...]] = {
 SIZE = (1.0, 0.2, 0.2)
 """Length, height and depth of a beam [m]."""
 APART = 0.55
-"""Distance of the beams [m]."""
+"""Distance between the beams [m]."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class MaterialsOptions(Options):
     """Numbers that the beams share."""
 
     young_modulus: float = option(5e5, "stiffness E [Pa]", low=1e3, high=1e9)
-    poisson_ratio: float = option(0.4, "how much they widen when squeezed", low=0.0, high=0.49, step=0.05)
+    poisson_ratio: float = option(0.4, "Poisson's ratio: widening when squeezed", low=0.0, high=0.49, step=0.05)
     density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
     gravity: float = option(-9.81, "vertical acceleration, the load [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.001, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.001, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(1, "sweeps over all constraints per step", low=1, high=100)
     damping: float = option(2.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
@@ -41,10 +41,10 @@ class MaterialsOptions(Options):
 class MaterialsDemo(SceneDemo[MaterialsOptions]):
     """Three beams of three elastic materials under the same load: St. Venant-Kirchhoff, corotated, stable neo-Hookean.
 
-    For small strains all three are one material, and the beams sag alike; the more they bend and stretch, the more they
-    differ. Press `c` to crush the bodies flat: the energy of St. Venant-Kirchhoff has no slope where an element is
-    flat, and that of the stable neo-Hookean material too little, so both borrow a corotated one below a fifth of their
-    volume; all three find their way back. Drag a tip to pull at it.
+    For small strains all three are the same material, and the beams sag alike; the more they bend and stretch, the more
+    they differ. Press `c` to crush the beams flat: the St. Venant-Kirchhoff energy has no slope where an element is
+    flat, and the stable neo-Hookean energy too little, so both borrow a corotated term below a fifth of their volume,
+    and all three recover. Drag a tip to pull at it.
 
     Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501; Smith, de Goes, Kim 2018:
     Stable neo-Hookean flesh simulation, doi:10.1145/3180491; as XPBD: Macklin, Mueller 2021,
@@ -78,7 +78,7 @@ class MaterialsDemo(SceneDemo[MaterialsOptions]):
         return scene
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.history = History(*MATERIALS)
         self.history.add(0.0, *self.sag())
@@ -90,18 +90,18 @@ class MaterialsDemo(SceneDemo[MaterialsOptions]):
         self.history.add(self.time, *self.sag())
 
     def sag(self) -> np.ndarray:
-        """Return how far each tip has moved up, negative for down [m], shape (3,)."""
+        """Return the upward displacement of each tip, negative for sag [m], shape (3,)."""
         moved: np.ndarray = self.positions()[self.tips, 1] - self.scene.positions[self.tips, 1]
         return moved
 
     def inverted(self) -> np.ndarray:
-        """Return how many elements of each beam are inside out, shape (3,)."""
+        """Return the number of inverted elements of each beam, shape (3,)."""
         corners = self.positions()[np.array(self.tets)]
         volumes = np.linalg.det(corners[..., 1:, :] - corners[..., :1, :])
         return (volumes < 0.0).sum(axis=1)
 
     def crush(self) -> None:
-        """Press every free particle into a plane, at rest: volumes of zero, which a material must come back from."""
+        """Flatten all free particles into a plane, at rest: zero volumes from which a material must recover."""
         positions = self.positions()
         free = (self.scene.inv_mass > 0) & (np.arange(len(positions)) != (-1 if self.held is None else self.held))
         positions[free, 1] = 0.0
@@ -110,18 +110,18 @@ class MaterialsDemo(SceneDemo[MaterialsOptions]):
         self.state.set_velocities(np.where(free[:, None], 0.0, self.velocities()))
 
     def perform(self) -> None:
-        """Crush the beams when nobody else does."""
+        """Crush the beams if nobody else does."""
         if self.time >= 2.4 and not self._crushed:
             self.crush()
 
     def drawn(self) -> dict[str, Any]:
-        """Return further fields of the frame: names, and the sag of the tips over time."""
+        """Return further fields of the frame: names, and the tips' sag over time."""
         above = [-0.5 * SIZE[0], 0.5 * SIZE[1] + 0.08]
         names = [(np.array([*above, (i - 1) * APART]), name) for i, name in enumerate(MATERIALS)]
         return super().drawn() | {"labels": names, "panels": [self.history.panel("height of the tips [m]")]}
 
     def readout(self) -> str:
-        """Return the time and the sag of each tip; after a crush, how many elements have not found their way back."""
+        """Return the time and the sag of each tip; after a crush, the number of elements not yet recovered."""
         words = "   ".join(f"{name} {sag:.3f} m" for name, sag in zip(MATERIALS, self.sag(), strict=True))
         if self._crushed:
             lost = ", ".join(f"{name} {count}" for name, count in zip(MATERIALS, self.inverted(), strict=True))

@@ -24,13 +24,13 @@ from pbd_gym.scene.scene import Scene
 class ShapeMatchingOptions(Options):
     """Numbers of a body of one cluster."""
 
-    shape: str = option("box", "of the body; two are flat", choices=("square", "lattice", "ball", "box", "torus"))
+    shape: str = option("box", "shape of the body; two are flat", choices=("square", "lattice", "ball", "box", "torus"))
     stiffness: float = option(0.05, "share of the way to its place that a particle goes per step", low=1e-4, high=1.0)
-    mass: float = option(1.0, "of a particle [kg]", low=1e-3, high=1e3)
+    mass: float = option(1.0, "mass of a particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]; 0 has no floor", low=-100.0, high=100.0, step=1.0)
-    friction: float = option(0.3, "of the floor", low=0.0, high=2.0, step=0.1)
-    restitution: float = option(0.3, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
-    time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    friction: float = option(0.3, "friction of the floor", low=0.0, high=2.0, step=0.1)
+    restitution: float = option(0.3, "restitution of the floor", low=0.0, high=1.0, step=0.1)
+    time_step: float = option(0.005, "time step of the solver [s]", low=1e-4, high=0.04)
     motion: str = switch(True, "whether particles move by themselves; without, drag them and see their places")
     places: str = switch(True, "whether lines lead to the places")
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
@@ -39,10 +39,10 @@ class ShapeMatchingOptions(Options):
 class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
     """A body that keeps its shape without any connection between its particles: shape matching with one cluster.
 
-    After each step the rest shape is laid over the particles as well as a rigid motion can, and every particle goes a
-    share of the way to its place in it (thin lines). However far the particles are thrown, the body comes back: press
-    `x`. The share is the stiffness; it works once per step, so shorter steps are stiffer. `region-shape-matching` lets
-    a body bend.
+    After each step the rest shape is fitted to the particles by the best rigid motion, and every particle moves a share
+    of the way to its place in it (thin lines). However far the particles are thrown, the body recovers: press `x`. The
+    share is the stiffness; it is applied once per step, so shorter steps are stiffer. `region-shape-matching` lets a
+    body bend.
 
     Mueller, Heidelberger, Teschner, Gross 2005: Meshless deformations based on shape matching,
     doi:10.1145/1073204.1073216. The square without gravity is that of RWTH's physics-simulation tutorial.
@@ -74,7 +74,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         return scene
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.random = np.random.default_rng(0)
         self._scrambled = False
@@ -93,13 +93,13 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         self.state.set_velocities(0.0)
 
     def perform(self) -> None:
-        """Throw the particles about when nobody else does."""
+        """Throw the particles about if nobody else does."""
         if self.time >= 2.0 and not self._scrambled:
             self._scrambled = True
             self.scramble()
 
     def goals(self) -> np.ndarray:
-        """Return the rest shape in the rigid motion that comes nearest to the particles [m], shape (n, 3)."""
+        """Return the rest shape in the rigid motion that best fits the particles [m], shape (n, 3)."""
         here, rest = self.positions(), self.scene.positions
         if not np.isfinite(here).all():  # there is nothing to fit to
             return here
@@ -110,7 +110,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         return goals
 
     def step(self) -> None:
-        """Advance by one frame; without motion, what is held goes where the hand goes, and nothing else moves."""
+        """Advance by one frame; without motion, only the held particle moves, with the hand."""
         if self.options.motion == "on":
             super().step()
             return
@@ -126,7 +126,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         self._pull = pull
 
     def drawn(self) -> dict[str, Any]:
-        """Return further fields of the frame: the way of each particle to its place."""
+        """Return further fields of the frame: a line from each particle to its place."""
         if self.options.places == "off":
             return super().drawn()
         ways = np.stack([self.positions(), self.goals()], axis=1)
@@ -134,19 +134,19 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         if self.options.gravity == 0.0:
             return np.array([-1.2, -1.7, -0.2]), np.array([1.2, 0.7, 0.2])
         return np.array([-0.6, 0.0, -0.6]), np.array([0.6, 1.1, 0.6])
 
     def readout(self) -> str:
-        """Return the time and how far particles are from their places."""
+        """Return the time and the particles' distance from their places."""
         away = np.linalg.norm(self.positions() - self.goals(), axis=1)
         return f"{super().readout()}   from their places: mean {1000 * away.mean():.1f} mm"
 
 
 DEPTH = 4
-"""Particles across a bar, both ways."""
+"""Particles across a bar, in both directions."""
 
 
 @dataclass(frozen=True)
@@ -160,17 +160,17 @@ class RegionOptions(Options):
     half_width: int = option(1, "steps to the border of a region", low=1, high=5)
     stiffness: float = option(1.0, "share of the way to its place that a particle goes per step", low=1e-4, high=1.0)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.01, "of the solver [s]", low=1e-3, high=0.04)
-    iterations: int = option(1, "of all regions per step", low=1, high=20)
+    time_step: float = option(0.01, "time step of the solver [s]", low=1e-3, high=0.04)
+    iterations: int = option(1, "iterations of all regions per step", low=1, high=20)
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
 class RegionDemo(SceneDemo[RegionOptions]):
-    """Shape matching in regions that overlap: a sheet or a bar that bends, and returns to its shape.
+    """Shape matching in overlapping regions: a sheet or a bar that bends and returns to its shape.
 
     Every particle of a lattice has a region: itself and those up to `half width` steps away. Each region keeps its
-    shape as the body of `shape-matching` does, and a particle goes to the mean of what its regions want. Wide regions
-    make a stiff body; a rigid lattice would be one region. Drag it, and change the half width.
+    shape as the body of `shape-matching` does, and a particle moves to the mean of its goals in all its regions. Wide
+    regions make a stiff body; a single region would make it rigid. Drag it, and change the half width.
 
     Rivers, James 2007: FastLSM, doi:10.1145/1276377.1276480. The sheet is that of RWTH's physics-simulation tutorial,
     whose trajectories it reproduces.
@@ -204,7 +204,7 @@ class RegionDemo(SceneDemo[RegionOptions]):
         return scene
 
     def perform(self) -> None:
-        """Take the last particle aside and up after one second, and let go of it after two."""
+        """Pull the last particle aside and up after one second, and release it after two."""
         if 1.0 <= self.time < 2.0:
             rest = self.scene.positions
             last = int(np.argmax(rest @ np.array([1.0, -0.1, 0.1])))
@@ -215,6 +215,6 @@ class RegionDemo(SceneDemo[RegionOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
         lower, upper = super().view_box
         return lower - np.array([0.0, 0.3 * np.ptp(self.scene.positions[:, 0]), 0.0]), upper

@@ -18,17 +18,17 @@ from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
 
 NO_SLIP = 100.0
-"""Coefficient of friction at which nothing slides."""
+"""Friction coefficient at which nothing slides."""
 FOOT = 0.08
-"""Size of what kicks [m]."""
+"""Radius within which a kick acts [m]."""
 SIZE = 0.5
-"""Longest side of a body from a file [m]."""
+"""Longest side of a body loaded from a file [m]."""
 CUBES = 12
-"""Of tetrahedra along it, where the file has a surface alone."""
+"""Number of cubes of tetrahedra along it, if the file holds only a surface."""
 
 
 def _check_mesh(name: str) -> None:
-    """Raise what :func:`solid` does."""
+    """Raise the errors of :func:`solid`."""
     solid(name)
 
 
@@ -40,20 +40,20 @@ class SoftBodyOptions(Options):
     density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
     young_modulus: float = option(1e5, "stiffness of the edges [Pa]", low=1e2, high=1e9)
     compliance: float = option(
-        0.0, "of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0, step=1e-5
+        0.0, "compliance of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0, step=1e-5
     )
     poisson_ratio: float = option(0.45, "0.25 for edges alone, more with volumes", low=0.25, high=0.49, step=0.04)
     kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
     slip: str = switch(True, "whether it slides over the floor, or stays where it touches")
-    restitution: float = option(0.4, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
+    restitution: float = option(0.4, "restitution of the floor", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
-    time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
+    time_step: float = option(0.002, "time step of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(1, "sweeps over all constraints per step", low=1, high=100)
     damping: float = option(0.5, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
 def solid(name: str) -> TetMesh:
-    """Return the mesh of a shape or a file, about half a metre in size."""
+    """Return the mesh of a shape or a file, scaled to about half a metre."""
     if name == "ball":
         return tetmeshes.ball(0.25, 3)
     if name == "box":
@@ -65,12 +65,11 @@ def solid(name: str) -> TetMesh:
 
 @cache
 def _from_file(name: str) -> TetMesh:
-    """Return the tetrahedra of a file, or those inside its surface, scaled and moved to the middle.
+    """Return the tetrahedra of a file, or those inside its surface, scaled and centred.
 
     Raises:
-        ValueError: for a file of another kind, or a mesh that is not a closed solid.
-        FileNotFoundError: if there is none.
-        ImportError: without what reads it.
+        ValueError: for an unsupported file, or a mesh that is not a closed solid. FileNotFoundError: for a missing
+        file. ImportError: if its reader is not installed.
     """
     if Path(name).suffix.lower() in SOLIDS:
         solid = read_tetmesh(name, scale=1.0)
@@ -91,11 +90,11 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
     """A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
 
     Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they
-    make a body that gives way and comes back to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4
-    the edges are left alone, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and
-    leaves volumes rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up,
-    `l` pulls one towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with
-    tetrahedra; a .msh or .vtk file has them.
+    make a body that deforms and returns to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4 only
+    the edges act, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and leaves
+    volumes rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up, `l`
+    pulls one towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with tetrahedra; a
+    .msh or .vtk file has them.
 
     Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one
     of the tiPBD project, with lumped masses that are added before they are inverted.
@@ -130,7 +129,7 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
         return scene
 
     def reset(self) -> None:
-        """Go back to the start, with the options as they are now."""
+        """Restart with the current options."""
         super().reset()
         self.random = np.random.default_rng(0)
         self._kicks = [(1.2, self.kick_up), (2.4, self.pull_to_origin)]
@@ -146,7 +145,7 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
         self._kick(particle, self.options.kick * way / max(float(np.linalg.norm(way)), 1e-9))
 
     def _kick(self, particle: int, velocity: np.ndarray) -> None:
-        """Give a particle a velocity, and those around it the less, the farther off they are: a foot has a size."""
+        """Give a particle a velocity, and nearby ones less with distance: a foot has a size."""
         distance = np.linalg.norm(self.positions() - self.positions()[particle], axis=1)
         share = np.exp(-0.5 * (distance / FOOT) ** 2)[:, None] * (self.state.inv_mass_scalar.numpy()[0] > 0)
         self.state.set_velocities(self.velocities() + share * velocity)
@@ -155,7 +154,7 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
         return int(self.random.integers(self.scene.particle_count))
 
     def perform(self) -> None:
-        """Kick and pull when nobody else does."""
+        """Kick and pull if nobody else does."""
         while self._kicks and self.time >= self._kicks[0][0]:
             self._kicks.pop(0)[1]()
 

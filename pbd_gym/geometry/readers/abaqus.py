@@ -1,4 +1,4 @@
-"""Abaqus and CalculiX input files (.inp): nodes and elements of their parts; everything else is passed over."""
+"""Abaqus and CalculiX input files (.inp): nodes and elements of their parts; everything else is ignored."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def read_abaqus(data: bytes) -> Cells:
     """Read the tetrahedra (C3D4, C3D10 and their variants) of a file.
 
     Raises:
-        ValueError: for a part that an instance moves, or whose nodes stand in another file; for numbers that are none;
-            for an element that names a node that its part does not have.
+        ValueError: for a part that an instance moves, or whose nodes are in another file; for invalid numbers; for an
+        element with a node that its part lacks.
     """
     parts: list[_Part] = [_Part()]
     others: dict[str, int] = {}
@@ -44,7 +44,7 @@ def read_abaqus(data: bytes) -> Cells:
             continue
         items = [item.strip() for item in text.rstrip(",").split(",")]
         if keyword == "INSTANCE":
-            raise ValueError(f"line {line}: an instance is moved, which is not read: write its parts where they are")
+            raise ValueError(f"line {line}: an instance is moved, which is not supported: write its parts in place")
         if keyword == "NODE":
             parts[-1].ids += integers(items, 1, line, "node")
             parts[-1].points.append(reals(items[1:], 3, line, "node"))
@@ -55,13 +55,13 @@ def read_abaqus(data: bytes) -> Cells:
 
 
 def _keyword(text: str) -> tuple[str, dict[str, str]]:
-    """Return the word of a line that begins with a star, and its settings."""
+    """Return the keyword of a line that begins with a star, and its settings."""
     word, *rest = text[1:].upper().split(",")
     return " ".join(word.split()), {k.strip(): v.strip() for k, _, v in (item.partition("=") for item in rest)}
 
 
 def _element(part: _Part, kind: str, items: list[str], line: int, others: dict[str, int], goes_on: bool) -> list[str]:
-    """Add an element to its part, or count it; return the items if more of them stand in the next line."""
+    """Add an element to its part, or count it; return the items if it continues on the next line."""
     base = kind.rstrip("HIMRST") if kind.startswith("C3D") else kind
     if goes_on and len(items) <= _NODES.get(base, 0):
         return items
@@ -74,7 +74,7 @@ def _element(part: _Part, kind: str, items: list[str], line: int, others: dict[s
 
 
 def _joined(parts: list[_Part], others: dict[str, int]) -> Cells:
-    """Put parts side by side, each with its own numbering."""
+    """Merge parts, each with its own numbering."""
     points: list[list[float]] = []
     tets: list[list[int]] = []
     lines: list[int] = []

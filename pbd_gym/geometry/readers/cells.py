@@ -1,4 +1,4 @@
-"""Cells of a file of solids: its tetrahedra, and how many of what else it holds."""
+"""Cells of a volume-mesh file: its tetrahedra, and counts of its other cells."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 @dataclass
 class Cells:
-    """What a file of solids holds."""
+    """Contents of a volume-mesh file."""
 
     vertices: np.ndarray
-    """[units of the file], shape (v, 3), float64."""
+    """Vertices [units of the file], shape (v, 3), float64."""
     tets: np.ndarray
-    """Corners of each tetrahedron, from 0, shape (m, 4), int64; nodes between corners are left out."""
+    """Corners of each tetrahedron, from 0, shape (m, 4), int64; mid-edge nodes are omitted."""
     others: dict[str, int] = field(default_factory=dict)
     """Number of cells of every other kind."""
     lines: Sequence[int] = field(default_factory=list)
-    """Line that each tetrahedron stands in; empty if that is not known."""
+    """Line number of each tetrahedron; empty if unknown."""
 
 
 def numbered(ids: Sequence[int], name: str) -> dict[int, int]:
-    """Return which vertex has each number of a file.
+    """Return the vertex index of each number of a file.
 
     Raises:
-        ValueError: if one comes twice.
+        ValueError: for a repeated number.
     """
     found = {number: k for k, number in enumerate(ids)}
     if len(found) < len(ids):
@@ -39,7 +39,7 @@ def looked_up(corners: Sequence[int], vertices: dict[int, int], line: int) -> li
     """Return the vertices of a cell.
 
     Raises:
-        ValueError: for a number that no vertex has.
+        ValueError: for an unknown vertex number.
     """
     try:
         return [vertices[corner] for corner in corners]

@@ -1,4 +1,4 @@
-"""Lines and numbers of text files, as programs on any system write them."""
+"""Lines and numbers of text files, as written on any system."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MARKS = (
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a file: UTF-8, or what its byte-order mark says; names in other encodings do no harm.
+    """Return the text of a file: UTF-8, or as its byte-order mark says; names in other encodings are tolerated.
 
     Raises:
-        ValueError: for a byte 0, which text does not have.
+        ValueError: for a zero byte, which text does not contain.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -29,17 +29,17 @@ def decoded(data: bytes) -> str:
     else:
         text = data.decode("utf-8", errors="replace")
     if "\0" in text:
-        raise ValueError("it is no text: it has a byte 0")
+        raise ValueError("it is not text: it has a byte 0")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def words(text: str, comment: str = "#", carry: str = "") -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line that says something, from 1, and its words.
+    """Yield the number, from 1, and the words of each line that has any.
 
     Args:
         text: lines end with a line feed.
-        comment: begins what is passed over, to the end of the line; nothing does if it is empty.
-        carry: with it at its end a line goes on in the next, whose number is that of the first.
+        comment: prefix of a comment, which extends to the end of the line; empty for none. carry: suffix by which a
+        line continues on the next one; the line then has the number of the first.
     """
     held: list[str] = []
     first = 1
@@ -63,7 +63,7 @@ def reals(items: Sequence[str], count: int, line: int, name: str) -> list[float]
     """Return the first ``count`` of a line's items as numbers.
 
     Raises:
-        ValueError: if there are fewer, or one is no finite number.
+        ValueError: if there are fewer, or one is not a finite number.
     """
     if len(items) < count:
         raise ValueError(f"line {line}: a {name} has {count} numbers, got {len(items)}")
@@ -72,7 +72,7 @@ def reals(items: Sequence[str], count: int, line: int, name: str) -> list[float]
         try:
             value = float(item)
         except ValueError:
-            raise ValueError(f"line {line}: {item!r} is no number") from None
+            raise ValueError(f"line {line}: {item!r} is not a number") from None
         if not np.isfinite(value):
             raise ValueError(f"line {line}: {item} is not finite")
         found.append(value)
@@ -83,7 +83,7 @@ def integers(items: Sequence[str], count: int, line: int, name: str) -> list[int
     """Return the first ``count`` of a line's items as whole numbers.
 
     Raises:
-        ValueError: if there are fewer, or one is no whole number.
+        ValueError: if there are fewer, or one is not a whole number.
     """
     if len(items) < count:
         raise ValueError(f"line {line}: a {name} has {count} whole numbers, got {len(items)}")

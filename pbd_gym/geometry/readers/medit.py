@@ -1,4 +1,4 @@
-"""Medit's .mesh as text, which TetGen, Gmsh, MMG and TetWild write: words that say what the numbers behind them are."""
+"""Medit's text format .mesh, which TetGen, Gmsh, MMG and TetWild write: keywords followed by numbers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OTHERS = {
 
 
 def read_medit(data: bytes) -> Cells:
-    """Read the tetrahedra of a file; words that are not known are passed over with their numbers.
+    """Read the tetrahedra of a file; unknown keywords and their numbers are ignored.
 
     Raises:
-        ValueError: for a file without vertices, one that is cut short, or numbers that are none.
+        ValueError: for a file without vertices, a truncated file, or invalid numbers.
     """
     vertices: list[list[float]] = []
     tets: list[list[int]] = []
@@ -54,7 +54,7 @@ def read_medit(data: bytes) -> Cells:
 
 
 def _sections(text: str) -> list[tuple[int, str, list[tuple[int, list[str]]]]]:
-    """Return the line of each word, the word, and the lines of numbers behind it."""
+    """Return the line of each keyword, the keyword, and the lines of numbers after it."""
     found: list[tuple[int, str, list[tuple[int, list[str]]]]] = []
     for line, items in words(text):
         if items[0].isalnum() and items[0][0].isalpha() and items[0].lower() not in ("nan", "inf", "infinity"):
@@ -68,7 +68,7 @@ def _sections(text: str) -> list[tuple[int, str, list[tuple[int, list[str]]]]]:
 
 
 def _counted(rows: list[tuple[int, list[str]]], width: int, line: int, name: str) -> list[tuple[int, list[str]]]:
-    """Return the rows of a section, of ``width`` numbers each, whether they stand in lines of their own or not."""
+    """Return the rows of a section, of ``width`` numbers each, however they are split into lines."""
     (count,) = integers(rows[0][1] if rows else [], 1, line, name)
     body = ([(rows[0][0], rows[0][1][1:])] if len(rows[0][1]) > 1 else []) + rows[1:]
     if len(body) == count:

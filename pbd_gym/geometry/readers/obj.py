@@ -1,4 +1,4 @@
-"""Wavefront OBJ: vertices and faces. Normals, textures, colours, groups, materials, lines, curves are passed over."""
+"""Wavefront OBJ: vertices and faces. Normals, textures, colours, groups, materials, lines and curves are ignored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pbd_gym.geometry.readers.polygons import Polygons
 def read_obj(data: bytes) -> Polygons:
     """Read the faces of a file.
 
-    A vertex may carry a weight or a colour behind its three numbers, and a face may count its vertices backwards from
-    the last one so far.
+    A vertex may have a weight or a colour after its three numbers, and a face may count its vertices backwards from the
+    last one so far.
 
     Raises:
-        ValueError: for a vertex without three finite numbers, or a face that names none.
+        ValueError: for a vertex without three finite numbers, or a face with an invalid vertex.
     """
     vertices: list[list[float]] = []
     faces: list[list[int]] = []
@@ -33,11 +33,11 @@ def read_obj(data: bytes) -> Polygons:
 
 
 def _vertex(item: str, count: int, line: int) -> int:
-    """Return which vertex a corner of a face is at, from 0; ``item`` is such as 7, 7/2, 7//3 or -1."""
+    """Return the vertex index of a face's corner, from 0; ``item`` is such as 7, 7/2, 7//3 or -1."""
     try:
         number = int(item.partition("/")[0])
     except ValueError:
-        raise ValueError(f"line {line}: {item!r} is no corner of a face") from None
+        raise ValueError(f"line {line}: {item!r} is not a corner of a face") from None
     if number == 0 or number < -count:
         raise ValueError(f"line {line}: a face names vertex {number}, but vertices so far are 1 to {count}")
     return number - 1 if number > 0 else count + number

@@ -11,10 +11,10 @@ from pbd_gym.geometry.readers.polygons import Polygons
 
 
 def read_off(data: bytes) -> Polygons:
-    """Read the faces of a file; colours, normals and textures are passed over.
+    """Read the faces of a file; colours, normals and textures are ignored.
 
     Raises:
-        ValueError: for another header, counts that the file does not hold, or numbers that are none.
+        ValueError: for a wrong header, counts that do not match the file, or invalid numbers.
     """
     rows = list(words(decoded(data)))
     if not rows or not re.fullmatch(r"(ST)?C?N?OFF", rows[0][1][0], re.IGNORECASE):

@@ -1,4 +1,4 @@
-"""PLY, the Stanford format, as text and binary of either byte order: vertices and polygons, or strips of triangles."""
+"""PLY, the Stanford format, as text and as binary of either byte order: vertices and polygons, or triangle strips."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class _Element:
 
 
 def read_ply(data: bytes) -> Polygons:
-    """Read the faces of a file; colours, normals and whatever else it holds are passed over.
+    """Read the faces of a file; colours, normals and other data are ignored.
 
     Raises:
-        ValueError: for a header that is none, vertices without x, y and z, or a file that is cut short.
+        ValueError: for an invalid header, vertices without x, y and z, or a truncated file.
     """
     elements, order, start, first = _header(data)
     found: dict[str, dict[str, list | np.ndarray]] = {}
@@ -64,7 +64,7 @@ def read_ply(data: bytes) -> Polygons:
 
 
 def _header(data: bytes) -> tuple[list[_Element], str, int, int]:
-    """Return the elements, the byte order (empty for text), where the body begins and the number of its first line."""
+    """Return the elements, the byte order (empty for text), the offset of the body and the number of its first line."""
     elements: list[_Element] = []
     order: str | None = None
     start = 0
@@ -93,12 +93,12 @@ def _header(data: bytes) -> tuple[list[_Element], str, int, int]:
             elif line[0] == "property":
                 elements[-1].properties.append(_Property(line[2], _TYPES[line[1]]))
         except (KeyError, IndexError, ValueError):
-            raise ValueError(f"line {number}: {' '.join(line)!r} is no line of a header") from None
+            raise ValueError(f"line {number}: {' '.join(line)!r} is not a line of a header") from None
     raise ValueError("it is cut short: it has no end_header")
 
 
 def _text_rows(element: _Element, rows: Iterable[tuple[int, str]]) -> tuple[dict[str, list | np.ndarray], list[int]]:
-    """Read the rows of one element; return what each property holds, and the lines."""
+    """Read the rows of one element; return the values of each property, and the line numbers."""
     found: dict[str, list] = {p.name: [] for p in element.properties}
     lines: list[int] = []
     rows = iter(rows)
@@ -128,11 +128,11 @@ def _text_rows(element: _Element, rows: Iterable[tuple[int, str]]) -> tuple[dict
 
 
 def _binary_rows(element: _Element, data: bytes, start: int, order: str) -> tuple[dict[str, list | np.ndarray], int]:
-    """Read the rows of one element; return what each property holds, and where the next one begins."""
+    """Read the rows of one element; return the values of each property, and the offset of the next element."""
     if element.count == 0 or not element.properties:
         return {p.name: [] for p in element.properties}, start
     short = ValueError(f"it is cut short within its {element.count} of {element.name}")
-    # Most files have lists of one length throughout; others are gone through row by row.
+    # Most files have lists of one length throughout; others are read row by row.
     sizes, at = {}, start
     for p in element.properties:
         item, count = np.dtype(order + p.item), np.dtype(order + (p.count or "u1"))
@@ -184,7 +184,7 @@ def _ragged(
 
 
 def _indices(elements: list[_Element], found: dict[str, dict[str, list | np.ndarray]], name: str) -> list:
-    """Return the lists of vertices of an element; none if it is not there.
+    """Return the lists of vertices of an element; none if it is absent.
 
     Raises:
         ValueError: for an element without such a list.
@@ -200,7 +200,7 @@ def _indices(elements: list[_Element], found: dict[str, dict[str, list | np.ndar
 
 
 def _unrolled(strips: list[list[int]]) -> list[list[int]]:
-    """Return the triangles of strips; -1 begins a new one, and every second triangle turns the other way."""
+    """Return the triangles of strips; -1 begins a new one, and every second triangle has the opposite orientation."""
     triangles = []
     for strip in strips:
         first = 0

@@ -1,4 +1,4 @@
-"""Polygons cut into triangles: fans where all of it is seen from the first corner, ears where they are not.
+"""Triangulation of polygons: fans where the whole polygon is visible from the first corner, ears elsewhere.
 
 Ears: Meisters 1975, Polygons have ears, doi:10.2307/2319703.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 _THIN = 1e-9
-"""Area of a triangle beside its longest side squared, up to which it has none."""
+"""Ratio of a triangle's area to its longest side squared up to which it counts as degenerate."""
 
 
 @dataclass
@@ -19,11 +19,11 @@ class Polygons:
     """Faces of a file."""
 
     vertices: np.ndarray
-    """[units of the file], shape (v, 3), float64."""
+    """Vertices [units of the file], shape (v, 3), float64."""
     faces: Sequence[Sequence[int]]
-    """Vertices of each, from 0."""
+    """Vertices of each face, from 0."""
     lines: Sequence[int] = field(default_factory=list)
-    """Line that each face begins in; empty for binary files."""
+    """Line number at which each face begins; empty for binary files."""
 
     def where(self, face: int) -> str:
         """Name a face for a message."""
@@ -31,13 +31,13 @@ class Polygons:
 
 
 def triangles_of(polygons: Polygons) -> tuple[np.ndarray, np.ndarray]:
-    """Cut faces into triangles that turn the way they do.
+    """Cut faces into triangles of the same orientation.
 
     Returns:
-        Triangles, shape (t, 3), int64, and the face that each is a part of, shape (t,), int64.
+        Triangles, shape (t, 3), int64, and the face of each, shape (t,), int64.
 
     Raises:
-        ValueError: for a face that has fewer than three corners, names a vertex that is not there, or crosses itself.
+        ValueError: for a face that has fewer than three corners, names an unknown vertex, or crosses itself.
     """
     count = len(polygons.vertices)
     sizes = np.fromiter(map(len, polygons.faces), dtype=np.int64, count=len(polygons.faces))
@@ -72,7 +72,10 @@ def triangles_of(polygons: Polygons) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fans_out(corners: np.ndarray) -> np.ndarray:
-    """Say of polygons whether all triangles of their fans turn one way; corners (f, k, 3, 3), the result (f,)."""
+    """Return whether all triangles of each polygon's fan have the same orientation;
+
+    corners (f, k, 3, 3), result (f,).
+    """
     a, b, c = np.moveaxis(corners, 2, 0)
     normals = np.cross(b - a, c - a)
     total = normals.sum(axis=1, keepdims=True)
@@ -82,10 +85,10 @@ def _fans_out(corners: np.ndarray) -> np.ndarray:
 
 
 def _ears(vertices: np.ndarray, corners: list[int]) -> list[tuple[int, int, int]]:
-    """Cut one polygon; a corner that comes twice in a row counts once.
+    """Cut one polygon into ears; repeated successive corners count once.
 
     Raises:
-        ValueError: if its outline crosses itself, or has fewer than three places.
+        ValueError: if its outline crosses itself, or has fewer than three distinct corners.
     """
     ring = [c for k, c in enumerate(corners) if c != corners[k - 1]]
     if len(ring) < 3:
@@ -95,7 +98,7 @@ def _ears(vertices: np.ndarray, corners: list[int]) -> list[tuple[int, int, int]
     size = float(np.abs(points).max())
     area = 0.5 * float(np.linalg.norm(normal))
     if area <= _THIN * size * size:
-        # No side to look from: what is left is told as a triangle without area.
+        # No side to look from: the rest is reported as a triangle without area.
         return [(ring[0], ring[k], ring[k + 1]) for k in range(1, len(ring) - 1)]
     across = int(np.argmax(np.abs(normal)))
     u, v = [k for k in range(3) if k != across]
@@ -120,11 +123,11 @@ def _ears(vertices: np.ndarray, corners: list[int]) -> list[tuple[int, int, int]
 
 
 def _crosses_itself(ring: np.ndarray) -> bool:
-    """Say whether two sides of an outline (n, 2) cross, other than by touching."""
+    """Return whether two sides of an outline (n, 2) cross, other than by touching."""
     start, along = ring, np.roll(ring, -1, axis=0) - ring
 
     def beside(k: int, points: np.ndarray) -> np.ndarray:
-        """Return on which side of one side of the outline points are."""
+        """Return the side of an outline's edge on which each point lies."""
         return along[k, 0] * (points[:, 1] - start[k, 1]) - along[k, 1] * (points[:, 0] - start[k, 0])
 
     floor = _THIN * float(np.abs(ring).max()) ** 2
@@ -145,7 +148,10 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
 
 
 def _is_ear(flat: list[tuple[float, float]], left: list[int], a: int, b: int, c: int, floor: float) -> bool:
-    """Say whether a corner juts out with nothing else in its triangle; places that two corners share do not count."""
+    """Return whether a corner is an ear:
+
+    convex, with nothing else in its triangle. Places shared by two corners do not count.
+    """
     p, q, r = flat[a], flat[b], flat[c]
     if _turn(p, q, r) <= floor:
         return False

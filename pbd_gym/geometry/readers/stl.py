@@ -12,10 +12,10 @@ _HEADER = 84
 
 
 def read_stl(data: bytes) -> Polygons:
-    """Read the triangles of a file; normals are passed over, since the order of corners says the same.
+    """Read the triangles of a file; normals are ignored, since the order of corners implies them.
 
     Raises:
-        ValueError: for a file that is cut short, or a corner that is not three finite numbers.
+        ValueError: for a truncated file, or a corner that is not three finite numbers.
     """
     count = int.from_bytes(data[80:_HEADER], "little") if len(data) >= _HEADER else 0
     exact = len(data) >= _HEADER and len(data) == _HEADER + count * _RECORD.itemsize

@@ -11,10 +11,10 @@ from pbd_gym.geometry.readers.lines import decoded, integers, reals, words
 
 
 def read_tetgen(file: Path) -> Cells:
-    """Read a file and the one beside it; attributes and marks are passed over, numbers may begin with any.
+    """Read a file and its companion; attributes and markers are ignored, and numbering may start anywhere.
 
     Raises:
-        ValueError: if one of them is not there, is cut short or holds something else; the message names it.
+        ValueError: if one of them is missing, truncated or of another kind; the message names it.
     """
     ids, points, _ = _rows(file.with_suffix(".node"), 3)
     width, rows, lines = _elements(file.with_suffix(".ele"))

@@ -16,18 +16,22 @@ from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 NOISE = 2.0**-14
-"""Share of the contact radius up to which a particle counts as outside when a substep begins: it may be rounding."""
+"""Share of the contact radius within which an initial penetration counts as rounding, so the particle counts as
+outside.
+"""
 
 
 class ColliderContacts(NamedTuple):
-    """Warp functions for all particles of a group. There are none in a scene without colliders."""
+    """Warp functions for all particles of a group; absent in a scene without colliders."""
 
     collide: Any
-    """(colliders, body, first, thread, thread_count): resolves penetrations, on the level of positions. ``first``:
-    whether this is the first round of an iteration."""
+    """Function (colliders, body, first, thread, thread_count) that resolves penetrations at the position level.
+    ``first``: whether this is the first round of an iteration.
+    """
     bounce: Any
-    """(colliders, body, substep, thread, thread_count): puts the velocities of the substep, from positions and from
-    restitution, into ``body.velocity``."""
+    """Function (colliders, body, substep, thread, thread_count) that writes the substep's velocities, from positions
+    and restitution, to ``body.velocity``.
+    """
 
 
 @functools.cache
@@ -132,7 +136,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     @wp.func
     @no_type_check
     def before(colliders: table, body: body_, i: int, k: int, depth: vec, outward: vec):
-        """Return how much of a depth was there when the substep began [m], or something not positive.
+        """Return how much of a depth was there when the substep began [m], or a value that is not positive.
 
         Args:
             outward: how far the particle would have moved off the surface in the substep, once it is out [m]. It is not
@@ -150,7 +154,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     @wp.func
     @no_type_check
     def touch(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
-        """Bring particle ``i`` out of every collider of the part that is near.
+        """Push particle ``i`` out of every nearby collider of the part.
 
         Returns:
             Which to look at from now on, and something positive where it overlapped one when the substep began.
@@ -212,7 +216,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
 
 
 def _then(wide: Wide, before: Any, last: Any) -> Any:
-    """Join the contacts of two parts into one function."""
+    """Chain the contacts of two parts into one function."""
     body_, table, spread_ = body_type(wide.vec), table_type(wide.scalar), spread_type(wide.vec)
 
     @wp.func

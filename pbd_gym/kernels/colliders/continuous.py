@@ -14,12 +14,12 @@ from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 _ROUNDS = 4
-"""How often the path of a fast particle is followed, which each time has slid on along another wall."""
+"""Number of times that the path of a fast particle is followed, each time along another wall."""
 
 
 @functools.cache
 def make_is_fast(wide: Wide) -> Any:
-    """Build the question whether a particle could have passed through something at rest.
+    """Build the test for whether a particle could have passed through a collider at rest.
 
     Args:
         wide: lane count and precision.
@@ -30,7 +30,7 @@ def make_is_fast(wide: Wide) -> Any:
     @wp.func
     @no_type_check
     def is_fast(colliders: table, body: body_, i: int):
-        """Return whether particle ``i`` has moved farther than the thinnest collider at rest is thick."""
+        """Return whether particle ``i`` has moved farther than the thickness of the thinnest collider at rest."""
         dx = body.x[i, 0] - body.previous[i, 0]
         dy = body.x[i, 1] - body.previous[i, 1]
         dz = body.x[i, 2] - body.previous[i, 2]
@@ -44,7 +44,7 @@ def make_is_fast(wide: Wide) -> Any:
 def make_stop(
     wide: Wide, part: Part, index: int, carries: bool = False, supports: bool = False, wrenches: bool = False
 ) -> Any:
-    """Build what stops a particle at the colliders of one part, instead of letting it pass through.
+    """Build the function that stops a particle at the colliders of one part, before it passes through.
 
     Args:
         wide: lane count and precision.
@@ -66,7 +66,7 @@ def make_stop(
     @wp.func
     @no_type_check
     def stop(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
-        """Take particle ``i`` back to where it would have passed through.
+        """Move particle ``i`` back to where it would have passed through.
 
         Where it has moved farther than a collider is thick, its path (relative to the collider) is followed to the
         first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
@@ -161,7 +161,7 @@ def make_stop(
 
 
 def then(wide: Wide, before: Any, last: Any) -> Any:
-    """Join what is done to one particle into one function."""
+    """Chain two functions of one particle into one."""
     body_, table, spread_ = body_type(wide.vec), table_type(wide.scalar), spread_type(wide.vec)
 
     @wp.func

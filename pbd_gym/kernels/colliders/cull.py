@@ -1,4 +1,4 @@
-"""Which moving colliders a group's particles may meet: those that are far away cost one test for all particles.
+"""Culling of moving colliders: distant ones cost one test for all particles of a group.
 
 A box holds all particles of a thread, in each environment. A collider counts as near if the sphere around its origin
 that holds it comes as near to the box as its particles move in the substep, relative to the collider. What is pushed
@@ -16,27 +16,27 @@ from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 ALL = wp.constant(wp.uint64(0xFFFFFFFFFFFFFFFF))
-"""Every collider counts as near: a bit for each, the last one for all from the 64th on."""
+"""Set in which every collider counts as near: a bit for each, the last one shared by all from the 64th on."""
 LAST = 63
-"""That bit."""
+"""Index of that last bit."""
 
 
 @functools.cache
 def spread_type(vec: Any) -> Any:
-    """Warp struct of where the particles of a thread are in a substep."""
+    """Warp struct with the extent of a thread's particles in a substep."""
 
     @wp.struct
     class Spread:
         low_x: vec
-        """corner of a box that holds them at its end [m]"""
+        """lower corner of a box that holds them at the substep's end [m]"""
         low_y: vec
         low_z: vec
         high_x: vec
-        """the opposite one"""
+        """upper corner of that box"""
         high_y: vec
         high_z: vec
         move2: vec
-        """square of the longest way of a particle in the substep [m^2]"""
+        """square of a particle's largest displacement in the substep [m^2]"""
 
     return Spread
 
@@ -45,15 +45,20 @@ class Cull(NamedTuple):
     """Warp functions for the threads of a group. A set of colliders is a number of 64 bits."""
 
     measure: Any
-    """(colliders, body, thread, thread_count) -> spread of the thread's particles."""
+    """Function (colliders, body, thread, thread_count) that returns the spread of the thread's particles."""
     find: Any
-    """(colliders, body, spread) -> set of the moving colliders that these may meet in the substep."""
+    """Function (colliders, body, spread) that returns the set of moving colliders that these may meet in the substep.
+    """
     includes: Any
-    """(colliders, near, one, other) -> whether some collider of these parts is in the set, from one to the other."""
+    """Function (colliders, near, one, other) that returns whether any collider of the parts from ``one`` to ``other``
+    is in the set.
+    """
     has: Any
-    """(near, k) -> whether a collider is."""
+    """Function (near, k) that returns whether collider k is in the set."""
     watch: Any
-    """(body, i, spread, near) -> the set, or that of all colliders if particle i has left the box."""
+    """Function (body, i, spread, near) that returns the set, or the set of all colliders if particle i has left the
+    box.
+    """
 
 
 @functools.cache
@@ -126,7 +131,7 @@ def _make_measure(wide: Wide) -> Any:
 
 @functools.cache
 def make_cull(wide: Wide) -> Cull:
-    """Build these functions."""
+    """Build the functions of :class:`Cull`."""
     vec, scalar, floor, sqrt = wide.vec, wide.scalar, wide.floor, wide.sqrt
     body_, table, spread_ = body_type(vec), table_type(scalar), spread_type(vec)
     any_positive = wide.any_positive

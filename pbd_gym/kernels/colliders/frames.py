@@ -16,18 +16,19 @@ class Frame(NamedTuple):
     """
 
     to_local: Any
-    """From a point in the world to one in the collider's frame, at the end (0) or the start (12) of the substep."""
+    """Function that maps a point in the world to the collider's frame, at the end (0) or the start (12) of the substep.
+    """
     to_world: Any
-    """From a direction in the collider's frame to one in the world, at the end of the substep."""
+    """Function that maps a direction in the collider's frame to the world, at the end of the substep."""
     to_point: Any
-    """From a point in the collider's frame to one in the world, at the end of the substep."""
+    """Function that maps a point in the collider's frame to the world, at the end of the substep."""
     travel: Any
-    """Displacement in the world, over the substep, of a point that is fixed to the collider."""
+    """Function that returns the world displacement over the substep of a point fixed to the collider."""
 
 
 @functools.cache
 def make_frame(wide: Wide, moving: bool, lone: Any = None) -> Frame:
-    """Build the functions for colliders that move, or for those at rest, whose frame is that of the world.
+    """Build the functions for moving colliders, or for those at rest, whose frame is the world's.
 
     Args:
         wide: of the points.
@@ -40,7 +41,7 @@ def make_frame(wide: Wide, moving: bool, lone: Any = None) -> Frame:
 
 @functools.cache
 def make_belt(wide: Wide, moving: bool, lone: Any = None) -> Any:
-    """Build the function for how far a surface that runs, as a conveyor belt does, has gone along itself.
+    """Build the function for the displacement of a surface that runs along itself, like a conveyor belt.
 
     Args:
         wide: see :func:`make_frame`.

@@ -1,4 +1,4 @@
-"""Where moving colliders are during a step: their poses, interpolated over the substeps."""
+"""Poses of moving colliders during a step, interpolated over the substeps."""
 
 import functools
 from typing import Any, NamedTuple, no_type_check
@@ -10,21 +10,24 @@ from pbd_gym.kernels.data.step import control_type, settings_type, state_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 FRAMES = 24
-"""Numbers of a moving collider in a substep: origin (3) [m] and rotation by rows (9) at its end, then at its start."""
+"""Length of a moving collider's row in a substep: origin (3) [m] and rotation by rows (9) at its end, then at its
+start.
+"""
 
 
 class PoseMotion(NamedTuple):
-    """Warp functions that move the colliders of one group, by the displacement and rotation in ``collider_motion``."""
+    """Warp functions that move the colliders of one group by the displacement and rotation in ``collider_motion``."""
 
     place: Any
-    """Brings frames to the end of so many substeps; what they were before becomes the start of the substep."""
+    """Function that advances frames to the end of a number of substeps; the previous frames become the substep's start.
+    """
     arrive: Any
-    """Brings poses to the end of the step."""
+    """Function that advances poses to the end of the step."""
 
 
 @functools.cache
 def make_pose_motion(wide: Wide) -> PoseMotion:
-    """Build both functions."""
+    """Build both functions of :class:`PoseMotion`."""
     scalar, lanes = wide.scalar, wide.lanes
     table, state_, control_ = table_type(scalar), state_type(wide.vec), control_type(wide.vec)
     settings_ = settings_type(scalar)

@@ -1,4 +1,4 @@
-"""What a contact with a collider does to a particle: push-out and Coulomb friction."""
+"""Response of a particle to contact with a collider: push-out and Coulomb friction."""
 
 import functools
 from typing import Any, no_type_check
@@ -11,9 +11,10 @@ from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type
 
 RELIEF_SPEED = 0.0015
-"""How fast an overlap leaves that was there before [m/s], where constraints would turn a jump into strain. What strain
-there is gives a body energy that grows with the square of this: of random overlaps none with one collider has got 1 %
-of what lifts it by a contact radius of 5 mm, and cloth of springs between two some 2 %."""
+"""Speed at which an initial overlap is removed where constraints would turn a jump into strain [m/s]. Remaining strain
+gives a body energy that grows with the square of this speed: in random overlaps with one collider at most 1 % of the
+energy that lifts it by a contact radius of 5 mm, and for cloth of springs between two colliders about 2 %.
+"""
 
 
 @functools.cache
@@ -23,21 +24,21 @@ def contact_type(vec: Any) -> Any:
     @wp.struct
     class Contact:
         nx: vec
-        """outward unit normal of the collider, in the axes of the world"""
+        """outward unit normal of the collider, in world axes"""
         ny: vec
         nz: vec
         depth: vec
         """penetration [m]; not positive where there is no contact"""
         early: vec
-        """how much of it was there when the substep began [m]; it leaves without making a speed"""
+        """share of the depth present when the substep began [m]; it is removed without creating a speed"""
         ax: vec
-        """where the particle would be now, had it stuck to the surface [m]"""
+        """position the particle would have now, had it stuck to the surface [m]"""
         ay: vec
         az: vec
         kinetic: vec
-        """Coulomb coefficient of what slides"""
+        """Coulomb coefficient for slip"""
         sticking: vec
-        """Coulomb coefficient of what does not"""
+        """Coulomb coefficient for sticking"""
         collider: wp.int32
         """number of the collider"""
 
@@ -75,7 +76,7 @@ def make_response(wide: Wide, carries: bool = False, supports: bool = False, wre
 
 
 def _make_noted(wide: Wide, respond: Any, supports: bool) -> Any:
-    """Build a response that notes what the particle has pushed the collider by, and lines with it."""
+    """Build a response that records the push of the particle, and of lines with it, on the collider."""
     vec, scalar, pick, floor = wide.vec, wide.scalar, wide.pick, wide.floor
     body_: Any = body_type(vec)
     contact_: Any = contact_type(vec)

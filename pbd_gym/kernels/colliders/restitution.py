@@ -1,4 +1,4 @@
-"""Restitution: what particles that hit a collider bounce back with."""
+"""Restitution: bounce velocities of particles that hit a collider."""
 
 import functools
 from typing import Any, no_type_check
@@ -15,7 +15,7 @@ from pbd_gym.kernels.lanes.wide import Wide
 
 @functools.cache
 def make_restitution(wide: Wide, parts: tuple[Part, ...], wrenches: bool = False) -> Any:
-    """Build the velocity update of one particle: from the change of its position, and after bounces off all parts."""
+    """Build the velocity update of one particle: from its change of position, then from bounces off all parts."""
     body_, table, substep_ = body_type(wide.vec), table_type(wide.scalar), substep_type(wide.vec)
     rebounds = [_make_rebound(wide, part, index, wrenches) for index, part in enumerate(parts)]
     rebound = functools.reduce(functools.partial(_then, wide), rebounds)
@@ -23,7 +23,7 @@ def make_restitution(wide: Wide, parts: tuple[Part, ...], wrenches: bool = False
     @wp.func
     @no_type_check
     def update_velocity(colliders: table, body: body_, now: substep_, i: int, near: wp.uint64):
-        """Replace the velocity of particle ``i`` at the start of the substep by that at its end."""
+        """Replace the velocity of particle ``i`` by that at the end of the substep."""
         vx = (body.x[i, 0] - body.previous[i, 0]) * now.inv_h
         vy = (body.x[i, 1] - body.previous[i, 1]) * now.inv_h
         vz = (body.x[i, 2] - body.previous[i, 2]) * now.inv_h
@@ -101,7 +101,7 @@ def _make_rebound(wide: Wide, part: Part, index: int, wrenches: bool) -> Any:
 
 
 def _then(wide: Wide, before: Any, last: Any) -> Any:
-    """Join the restitution of two parts into one."""
+    """Chain the restitution of two parts into one function."""
     vec, body_, table = wide.vec, body_type(wide.vec), table_type(wide.scalar)
     substep_ = substep_type(vec)
 

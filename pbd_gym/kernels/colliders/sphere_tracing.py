@@ -1,4 +1,4 @@
-"""Sphere tracing: where the path of a fast particle first meets a surface."""
+"""Sphere tracing: the first point at which the path of a fast particle meets a surface."""
 
 import functools
 from typing import Any, no_type_check
@@ -9,7 +9,7 @@ from pbd_gym.kernels.data.colliders import table_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 _STEPS = 128
-"""After so many steps a path that still runs along a surface counts as touching it."""
+"""Number of steps after which a path that still runs along a surface counts as touching it."""
 
 
 @functools.cache
@@ -35,7 +35,8 @@ def make_trace(wide: Wide, shape: Any) -> Any:
         step: scalar,
         limit: scalar,
     ):
-        """Go along straight paths, each time as far as the distance to the surface allows, and at least by ``step``.
+        """Advance along straight paths, each time as far as the distance to the surface allows, and at least by
+        ``step``.
 
         Sphere tracing, Hart 1996, doi:10.1007/s003710050084. A contact is the first point closer than
         ``radius - limit`` that is also closer than the point before: a particle that leaves a surface has none.

@@ -1,4 +1,4 @@
-"""Friction of a particle that two colliders squeeze.
+"""Friction of a particle squeezed by two colliders.
 
 Solids do not give way, so the force between two that leave a particle no room has no bound, and friction is not a
 matter of what has moved the particle in the substep. Both press with the same force, which is taken for the depth that
@@ -20,25 +20,25 @@ from pbd_gym.kernels.lanes.wide import Wide
 NEARNESS = 2.0**-8
 """Share of the contact radius within which a collider touches a particle that another has pushed to it."""
 DEEPEST, COMPARE, WEAKER, STRONGEST = range(4)
-"""What is done, one after the other, with all colliders that touch."""
+"""Passes over all touching colliders, in order."""
 
 
 @functools.cache
 def squeeze_type(vec: Any) -> Any:
-    """Warp struct of what squeezes one particle."""
+    """Warp struct of the squeeze on one particle."""
 
     @wp.struct
     class Squeeze:
         x: vec
-        """outward normal of the collider that it is deepest in"""
+        """outward normal of the collider in which the particle is deepest"""
         y: vec
         z: vec
         load: vec
-        """how deep it is in that [m]"""
+        """depth in that collider [m]"""
         against: vec
-        """1 where another collider pushes the other way"""
+        """1 where another collider pushes the opposite way"""
         most: vec
-        """largest static coefficient of friction of all that push either way"""
+        """largest static friction coefficient of all colliders that push either way"""
 
     return Squeeze
 
@@ -75,7 +75,7 @@ def make_squeeze(wide: Wide, parts: tuple[Part, ...]) -> Any:
 
 
 def _make_step(wide: Wide, part: Part, index: int) -> Any:
-    """Build what is done with the colliders of one part."""
+    """Build the passes over the colliders of one part."""
     vec, scalar, pick, floor, sqrt = wide.vec, wide.scalar, wide.pick, wide.floor, wide.sqrt
     table, body_, squeeze_ = table_type(scalar), body_type(vec), squeeze_type(vec)
     any_positive = wide.any_positive
@@ -87,7 +87,7 @@ def _make_step(wide: Wide, part: Part, index: int) -> Any:
     @no_type_check
     def rub(colliders: table, body: body_, i: int, k: int, turn: int, pressed: vec, load: vec, most: vec, nx: vec,
             ny: vec, nz: vec, sx: vec, sy: vec, sz: vec):  # fmt: skip
-        """Hold back the slip of particle ``i`` on a surface with the normal n, which has moved by s."""
+        """Resist the slip of particle ``i`` on a surface with the normal n, which has moved by s."""
         sticking = colliders.surfaces[k, 1] * body.friction
         weaker = most - sticking
         active = wp.where(turn == wp.static(WEAKER), pick(weaker, pressed, -pressed), pick(weaker, -pressed, pressed))
@@ -161,7 +161,7 @@ def _make_step(wide: Wide, part: Part, index: int) -> Any:
 
 
 def _then(wide: Wide, before: Any, last: Any) -> Any:
-    """Join the steps of two parts into one."""
+    """Chain the steps of two parts into one function."""
     table, body_, squeeze_ = table_type(wide.scalar), body_type(wide.vec), squeeze_type(wide.vec)
 
     @wp.func

@@ -1,4 +1,4 @@
-"""What carries the particles of lines: curved colliders, found before lines are solved for.
+"""Support of line particles: the curved colliders that carry them, found before lines are solved.
 
 A line that lies taut over a rod would be shortened to chords, which run through the rod. The rod would push its
 particles out afterwards, and the line would be too long again, for good where friction holds it. So a particle that a
@@ -66,7 +66,7 @@ def near_type(vec: Any) -> Any:
 
 @functools.cache
 def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
-    """Build the search for what carries each particle: the last collider that it is in. Flat ones do not count.
+    """Build the search for the collider that carries each particle: the last non-flat one that contains it.
 
     Args:
         wide: lane count and precision.
@@ -101,7 +101,7 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
 
 
 def _make_feel(wide: Wide, part: Part, index: int) -> Any:
-    """Build the question which of the colliders of one part carries particle ``i``."""
+    """Build the test for which collider of one part carries particle ``i``."""
     vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
     table, body_ = table_type(wide.scalar), body_type(wide.vec)
     distance, normal = part.shape.make_distance(wide)
@@ -163,7 +163,7 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
 
 
 def _then(wide: Wide, before: Any, last: Any) -> Any:
-    """Join what is done for two parts into one function."""
+    """Chain the functions of two parts into one."""
     body_, table = body_type(wide.vec), table_type(wide.scalar)
 
     @wp.func

@@ -15,21 +15,21 @@ from pbd_gym.kernels.data.step import state_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 NUMBERS = 6
-"""Of a wrench: a force, and its moment about the origin of the world."""
+"""Length of a wrench: a force, and its moment about the world origin."""
 
 
 class Wrenches(NamedTuple):
     """Warp functions with the arguments (state, group, thread, threads), for all threads."""
 
     clear: Any
-    """Begins a step."""
+    """Function that clears the sums at the beginning of a step."""
     report: Any
-    """Sums what particles and bodies have done, at the end."""
+    """Function that sums the contributions of particles and bodies at the end."""
 
 
 @functools.cache
 def make_wrenches(wide: Wide) -> Wrenches:
-    """Build what begins and ends a step."""
+    """Build the functions that begin and end a step."""
     vec, scalar, state_ = wide.vec, wide.scalar, state_type(wide.vec)
 
     @wp.func
@@ -56,7 +56,7 @@ def make_wrenches(wide: Wide) -> Wrenches:
 
 @functools.cache
 def make_note(wide: Wide) -> Any:
-    """Build the function that notes by how much a collider has moved a particle.
+    """Build the function that records a particle's displacement by a collider.
 
     Returns:
         (body, i, k, dx, dy, dz): a particle, a collider, and a displacement [m].

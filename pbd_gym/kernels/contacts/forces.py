@@ -1,4 +1,4 @@
-"""Forces of contacts on particles: what contacts have moved them by, summed over a step.
+"""Contact forces on particles: displacements by contacts, summed over a step.
 
 A contact that moves a particle of mass m by d within a substep h has pushed it with m d / h^2, friction included,
 unless it moves where the particle was before as well. Pins and what grips hold are not moved. Bounces change velocities
@@ -19,14 +19,14 @@ class ContactForces(NamedTuple):
     """Warp functions with the arguments (state, body, group, thread, threads), for all threads."""
 
     before: Any
-    """Notes how far particles have come in this substep."""
+    """Function that records the particles' displacement so far in this substep."""
     after: Any
-    """Adds how much farther they have come."""
+    """Function that adds their further displacement."""
 
 
 @functools.cache
 def make_clear_pushes(wide: Wide) -> Any:
-    """Build the function (state, group, thread, threads) that begins a step."""
+    """Build the function (state, group, thread, threads) that clears the sums at the start of a step."""
     vec, scalar = wide.vec, wide.scalar
     state_ = state_type(vec)
 

@@ -1,4 +1,4 @@
-"""Lines that lean on other particles: knots, and ropes hooked into each other.
+"""Leaning lines: knots, and ropes hooked into each other.
 
 Lines are solved for exactly and contacts afterwards. What is taut would go through what it lies on: a line that finds
 its own length in every substep pulls as hard as that takes, and contacts give way bit by bit. Three things hold it.
@@ -26,19 +26,22 @@ from pbd_gym.kernels.lanes.wide import Wide
 ROUNDS = 4
 """Rounds of contacts in a substep."""
 KEPT = 0.8
-"""Share of its lean that a particle keeps in a substep in which no contact pushes it."""
+"""Share of its lean that a particle keeps in a substep without a contact push."""
 FORGOTTEN = 1e-4
-"""Square of the lean below which there is none."""
+"""Square of the lean below which it counts as zero."""
 
 
 class Leans(NamedTuple):
     """Warp functions with the arguments (body, thread, threads), for all threads."""
 
     before: Any
-    """Notes how far particles have come in this substep. Contacts move none before they have met at a barrier."""
+    """Function that records the particles' displacement so far in this substep. Contacts move none before they have met
+    at a barrier.
+    """
     after: Any
-    """Finds which way contacts have pushed them since: the first numbers of ``body.memory``, three of each particle;
-    one of each line comes after them. Lines may read it beyond the next barrier."""
+    """Function that finds the direction in which contacts have pushed the particles since: the first numbers of
+    ``body.memory``, three per particle, followed by one per line. Lines may read it beyond the next barrier.
+    """
 
 
 @functools.cache

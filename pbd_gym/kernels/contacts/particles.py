@@ -1,4 +1,6 @@
-"""Contacts between particles: cloth on itself, rope on itself, body against body; and what went through a surface.
+"""Contacts between particles:
+
+cloth on itself, rope on itself, body against body; and edges that went through a surface.
 
 The work is done by ``native/particle_contacts.h`` and ``native/piercings.h``, which say how.
 """
@@ -18,19 +20,22 @@ from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type
 
 FATNESS, FINE_FATNESS = 0.95, 1.25
-"""Radius of the ball in which a creased patch brakes others, in radii of its disc: of coarse patches, where that is 0.7
-distances of particles on a square grid, and of fine ones. Hardly anything gets through the fatter ones; coarse creases
-made of these would spring open."""
+"""Radius of the ball with which a creased patch brakes others, in radii of its disc: for coarse patches, where that is
+0.7 particle distances on a square grid, and for fine ones. Hardly anything gets through the fatter balls, but coarse
+creases made of them would spring open.
+"""
 FATTER = 2.2, 0.67
-"""What leads from the one to the other as patches get coarser: the radius is the sum of so many halves of the thickness
-and so many radii of the disc."""
+"""Transition from one to the other as patches get coarser: the radius is the sum of this many half thicknesses and this
+many disc radii.
+"""
 NEARNESS = 0.95 * FATNESS
-"""Sums of the radii of two discs within which edges are looked for that go through one of them: all that is as near is
-among the candidates, whatever else is there for the sake of other environments."""
+"""Distance, in sums of two discs' radii, within which edges that pierce a disc are searched: everything as near as this
+is among the candidates, whatever else is included for the sake of other environments.
+"""
 
 
 def ball_radius(radius: np.ndarray, extent: np.ndarray) -> np.ndarray:
-    """Return the radius in which a creased patch brakes others [m], shape (k,); that of a ball is its own.
+    """Return the radius with which a creased patch brakes others [m], shape (k,); a ball keeps its own.
 
     Args:
         radius: half of the thickness of a disc, or the radius of a ball [m], shape (k,).
@@ -101,7 +106,7 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
 @functools.cache
 def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the contacts between particles, and the count of what they could not hold, which the last substep takes.
+    """Build the contacts between particles, and the count of those they could not hold, which the last substep takes.
 
     Args:
         wide: lane count and precision.

@@ -17,15 +17,16 @@ import warp as wp
 wp.set_module_options({"enable_backward": False})
 
 INTERVALS = wp.constant(4)
-"""Of a step in each of which a change of sign is looked for. Where there are two of them, nothing has passed."""
+"""Number of intervals of a step, each searched for a change of sign. Two changes in one interval count as no passage.
+"""
 HALVINGS = wp.constant(30)
-"""Of an interval, till the time at which the sign changes is known."""
+"""Number of bisections of an interval that locate the time of a change of sign."""
 
 
 @wp.func
 @no_type_check
 def place(positions: wp.array4d[Any], slot: int, particle: int, lanes: int):
-    """Return where a particle is [m], in float64: what is subtracted from it is nearly as large."""
+    """Return the place of a particle [m], in float64, since it is nearly cancelled by subtraction."""
     group = slot // lanes
     lane = slot % lanes
     return wp.vec3d(
@@ -38,7 +39,7 @@ def place(positions: wp.array4d[Any], slot: int, particle: int, lanes: int):
 @wp.func
 @no_type_check
 def apart(low: wp.vec3d, high: wp.vec3d, other_low: wp.vec3d, other_high: wp.vec3d):
-    """Return whether two boxes do not meet; those of what is not finite do not either."""
+    """Return whether two boxes do not meet; boxes that are not finite count as apart."""
     meets = bool(True)
     for axis in range(3):
         if not (low[axis] <= other_high[axis] and other_low[axis] <= high[axis]):
@@ -56,7 +57,7 @@ def volume(t: wp.float64, u: wp.vec3d, du: wp.vec3d, v: wp.vec3d, dv: wp.vec3d, 
 @wp.func
 @no_type_check
 def time_of_change(k: int, u: wp.vec3d, du: wp.vec3d, v: wp.vec3d, dv: wp.vec3d, w: wp.vec3d, dw: wp.vec3d):
-    """Return when in interval k the volume changes its sign, -1 if it does not."""
+    """Return the time in interval k at which the volume changes sign, -1 if it does not."""
     early = wp.float64(k) / wp.float64(INTERVALS)
     late = wp.float64(k + 1) / wp.float64(INTERVALS)
     first = volume(early, u, du, v, dv, w, dw) > wp.float64(0.0)
@@ -74,7 +75,7 @@ def time_of_change(k: int, u: wp.vec3d, du: wp.vec3d, v: wp.vec3d, dv: wp.vec3d,
 @wp.func
 @no_type_check
 def in_triangle(p: wp.vec3d, u: wp.vec3d, v: wp.vec3d):
-    """Return whether a point in the plane of the triangle of the origin, u and v lies in it."""
+    """Return whether a point in the plane of the triangle of the origin, u and v lies inside it."""
     normal = wp.cross(u, v)
     area = wp.dot(normal, normal)
     a = wp.dot(wp.cross(p, v), normal)
@@ -97,7 +98,7 @@ def cross_each_other(d: wp.vec3d, u: wp.vec3d, v: wp.vec3d):
 @wp.kernel
 @no_type_check
 def note_start(positions: wp.array4d[Any], first: int, started: wp.array4d[Any]):
-    """Keep where particles are before a step."""
+    """Store the particles' places before a step."""
     group, i = wp.tid()
     for axis in range(3):
         for lane in range(positions.shape[3]):
@@ -110,7 +111,7 @@ def find_boxes(
     positions: wp.array4d[Any], started: wp.array4d[Any], first: int, lanes: int, members: wp.array[wp.int32],
     bounds: wp.array[wp.int32], boxes: wp.array3d[wp.vec3d], passed: wp.array[wp.int32],
 ):  # fmt: skip
-    """Find the box that each body has swept in each environment, and count nothing yet."""
+    """Find the box swept by each body in each environment, and reset the counts."""
     row, body = wp.tid()
     slot = first + row
     low = wp.vec3d(wp.float64(1e30), wp.float64(1e30), wp.float64(1e30))

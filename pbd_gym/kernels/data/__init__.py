@@ -1,1 +1,1 @@
-"""Structs that kernels share: options, model, state, and what a launch does."""
+"""Structs that kernels share: options, model, state, and the numbers of a launch."""

@@ -1,4 +1,4 @@
-"""The table in which kernels read colliders of all shapes: a row of numbers for each, and its surface."""
+"""Collider table for kernels: a row of numbers for each collider of any shape, and its surface."""
 
 import functools
 from typing import Any, NamedTuple
@@ -7,7 +7,9 @@ import warp as wp
 
 
 class Distance(NamedTuple):
-    """What a shape tells the contact loop: two Warp functions of (table, collider, x, y, z), a point on wide numbers.
+    """Interface of a shape to the contact loop:
+
+    two Warp functions of (table, collider, x, y, z), a point on wide numbers.
 
     The point is in the frame in which the collider was declared.
     """
@@ -15,7 +17,7 @@ class Distance(NamedTuple):
     distance: Any
     """Distance to the surface [m], negative inside."""
     normal: Any
-    """Outward unit normal at the nearest point of the surface, three vectors."""
+    """Outward unit normal at the nearest point of the surface, as three vectors."""
 
 
 class Part(NamedTuple):
@@ -26,12 +28,12 @@ class Part(NamedTuple):
     moving: bool
     """Whether poses are applied."""
     belt: bool = False
-    """Whether the surface of some of them runs along itself."""
+    """Whether any of their surfaces runs along itself."""
 
 
 @functools.cache
 def table_type(scalar: Any) -> Any:
-    """Warp struct with all colliders of a scene, part by part and those that move first."""
+    """Warp struct with all colliders of a scene, part by part, moving ones first."""
 
     @wp.struct
     class ColliderTable:
@@ -40,31 +42,36 @@ def table_type(scalar: Any) -> Any:
         bounds: wp.array[wp.int32]
         """first collider of each part, and the end, shape (parts + 1,)"""
         rows: wp.array2d[scalar]
-        """what ``row`` of the shape's module says, shape (colliders, widest)"""
+        """parameters from ``row`` of the shape's module, shape (colliders, widest)"""
         samples: wp.array[scalar]
         """samples of all distance grids, one after the other [m]"""
         first: wp.array[wp.int32]
-        """where those of a collider begin, shape (colliders,)"""
+        """offset of each collider's samples, shape (colliders,)"""
         surfaces: wp.array2d[scalar]
-        """kinetic friction, static friction, restitution, and, where some surface runs, its velocity [m/s] in the frame
-        of the collider; shape (colliders, 3 or 6)"""
+        """kinetic friction, static friction, restitution, and, if any surface runs, its velocity [m/s] in the frame of
+        the collider; shape (colliders, 3 or 6)
+        """
         half_thickness: wp.array[scalar]
         """[m], shape (colliders,)"""
         thinnest: scalar
-        """the smallest half thickness of those at rest [m]"""
+        """smallest half thickness of the colliders at rest [m]"""
         slack: wp.array[scalar]
-        """how far off the surface a push may leave a particle, besides rounding [m], shape (colliders,)"""
+        """largest distance off the surface at which a push may leave a particle, besides rounding [m], shape
+        (colliders,)
+        """
         bends: wp.array[scalar]
-        """radius of the arc on which a line goes round the shape, at a contact radius from it [m]; negative where lines
-        know nothing of its surface, shape (colliders,)"""
+        """radius of the arc on which a line goes round the shape, a contact radius off its surface [m]; negative if
+        lines do not go round it, shape (colliders,)
+        """
         line_reach: scalar
-        """how far from a collider lines look at it: their longest segment [m]"""
+        """distance from a collider within which lines look at it: their longest segment [m]"""
         left_out: wp.array[wp.int32]
-        """whether a particle is of a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or
-        empty where there are none"""
+        """whether a particle belongs to a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or
+        empty if there are none
+        """
         extent: wp.array[scalar]
-        """how far those that move reach from their origin [m], shape (moving,)"""
+        """reach of moving colliders from their origin [m], shape (moving,)"""
         pose: wp.array[wp.int32]
-        """index of the pose of those that move, shape (moving,)"""
+        """index of the pose of moving colliders, shape (moving,)"""
 
     return ColliderTable

@@ -11,24 +11,25 @@ from pbd_gym.kernels.data.parameters import DENSITY, INV_SIZE, SIZE
 from pbd_gym.kernels.native import scalar_name
 
 CHUNK = 8
-"""Neighbours that one thread works on at once. Sums are added up in that order everywhere."""
+"""Neighbours that one thread processes at once. Sums are accumulated in that order everywhere."""
 PLANES = 8
-"""Walls that a particle can be near."""
+"""Largest number of walls near a particle."""
 PLANE = 14
-"""Numbers of such a wall: outward normal (3), its offset [m], displacement of the surface over the substep (3) [m],
-Coulomb coefficient, static one, how far the wall has pushed [m], how much a step away from it lowers the density now
-[1/m], 1 unused."""
+"""Length of such a wall's row: outward normal (3), its offset [m], displacement of the surface over the substep (3)
+[m], kinetic and static Coulomb coefficients, displacement by the wall so far [m], current decrease of density per step
+away from it [1/m], 1 unused.
+"""
 VISCOSITY = 0
-"""First of the columns that fluids add to :mod:`pbd_gym.kernels.data.parameters`: factor of the viscosity."""
+"""First column that fluids add to :mod:`pbd_gym.kernels.data.parameters`: factor of the viscosity."""
 FLUID_DENSITY = 1
 """Factor of the density of the fluid alone."""
 COLUMNS = 2
-"""How many there are."""
+"""Number of these columns."""
 
 
 @functools.cache
 def table_type(scalar: Any) -> Any:
-    """Warp struct of what is constant: lengths are in the size of the scene."""
+    """Warp struct of a fluid's constants; lengths are in the size of the scene."""
     colliders_: Any = colliders_type(scalar)
 
     @wp.struct
@@ -38,30 +39,33 @@ def table_type(scalar: Any) -> Any:
         boundary: wp.array[wp.int32]
         """particles of other bodies, shape (b,)"""
         volumes: wp.array[scalar]
-        """room that each of these takes, in volumes of a fluid particle, shape (b,)"""
+        """volume of each boundary particle, in volumes of a fluid particle, shape (b,)"""
         lightest: wp.array[scalar]
-        """largest inverse mass that each of these counts with, in those of a fluid particle, shape (b,)"""
+        """largest effective inverse mass of each boundary particle, in those of a fluid particle, shape (b,)"""
         yielding: wp.array[scalar]
-        """part of its inverse mass with which each moves in sweeps: 1, or what a rigid body has there, shape (b,)"""
+        """share of its inverse mass with which each boundary particle moves in sweeps: 1, or that of the rigid body
+        there, shape (b,)
+        """
         colliders: colliders_
-        """all colliders, with the radius of a fluid particle for their contact radius"""
+        """all colliders, with the radius of a fluid particle as contact radius"""
         wall_terms: wp.array[scalar]
         """see :meth:`pbd_gym.materials.fluids.Smoothing.wall_terms`, shape (5,)"""
         wall_moments: wp.array[scalar]
         """see :meth:`pbd_gym.materials.fluids.Smoothing.wall_moments`, shape (10,)"""
         depot: wp.array[scalar]
-        """where particles wait that are not there [m], shape (3,), or empty"""
+        """place where inactive particles are parked [m], shape (3,), or empty"""
         sites: wp.array2d[scalar]
-        """places where particles come out [m], the direction in which they do, and their speed [m/s], shape (m, 7)"""
+        """nozzle places [m], their directions, and their speeds [m/s], shape (m, 7)"""
         nozzles: wp.array[wp.int32]
         """emitter of each place, shape (m,)"""
         remembered: wp.int32
-        """where the memory of a body has what nozzles remember: how far each place has to go until the next particle
-        leaves [m], not above 0 where one is due"""
+        """offset of the nozzles' memory in a body's memory: distance of each place until its next particle leaves [m],
+        not above 0 when one is due
+        """
         drains: wp.array2d[scalar]
         """lower and upper corners of drains [m], shape (d, 6)"""
         radius: scalar
-        """of a particle [m]"""
+        """radius of a particle [m]"""
         support: scalar
         """radius of the kernel [m]"""
         amplitude: scalar
@@ -73,21 +77,21 @@ def table_type(scalar: Any) -> Any:
         clamp: scalar
         """least value of a density constraint"""
         farthest: scalar
-        """how far density may move a particle in a substep, along each axis [m]"""
+        """largest displacement of a particle by density in a substep, along each axis [m]"""
         reach: scalar
-        """distance within which walls are looked at [m]"""
+        """distance within which walls are considered [m]"""
         xsph: scalar
-        """share of differences of velocity that a substep evens out"""
+        """share of velocity differences that a substep smooths out"""
         thinning: scalar
-        """rate at which viscosity evens them out [1/s]"""
+        """rate at which viscosity smooths velocity differences [1/s]"""
         cohesion: scalar
-        """acceleration that two neighbours pull each other with where they pull hardest [m/s^2]"""
+        """largest acceleration with which two neighbours attract each other [m/s^2]"""
         vorticity: scalar
         """strength of vorticity confinement [m/s]"""
         column: wp.int32
-        """of the first parameter of fluids"""
+        """column of the first fluid parameter"""
         mass: scalar
-        """of a particle [kg]"""
+        """mass of a particle [kg]"""
         dimension: wp.int32
         """2 or 3"""
         sweeps: wp.int32
@@ -97,17 +101,17 @@ def table_type(scalar: Any) -> Any:
         wet_capacity: wp.int32
         """longest list of the boundary near a particle of the fluid, a multiple of :data:`CHUNK`"""
         bits: wp.int32
-        """the grid has 2^bits cells along each axis, and repeats"""
+        """number of bits per axis: the grid has 2^bits cells along each axis, and repeats"""
 
     return FluidTable
 
 
 @functools.cache
 def scratch_type(scalar: Any) -> Any:
-    """Warp struct of what lasts no longer than a substep, and of reports. Rows are four numbers.
+    """Warp struct of a substep's scratch data, and of reports. Rows are four numbers.
 
-    Particles are in the order of their cells, in two runs: the fluid, then the boundary. Behind each run is a row far
-    away from everything, at which unused places of a list point.
+    Particles are in the order of their cells, in two runs: the fluid, then the boundary. After each run follows a row
+    far away from everything, to which unused list entries point.
     """
 
     @wp.struct
@@ -130,22 +134,25 @@ def scratch_type(scalar: Any) -> Any:
         slopes: wp.array2d[scalar]
         """(1 - q)^3 of each pair of fluid near fluid, shape (groups, n capacity)"""
         stress: wp.array2d[scalar]
-        """where other bodies are wet, matrices that make the stress of each particle a pressure: rows of diagonals, and
-        rows of what is beside them, both with one of zeros at the end; shape (groups, 8 (n + 1))"""
+        """matrices that turn the stress of each particle into a pressure, where other bodies are wet: rows of
+        diagonals, and rows of off-diagonals, both with a zero row at the end; shape (groups, 8 (n + 1))
+        """
         planes: wp.array2d[scalar]
         """walls near each row, shape (groups, n PLANES PLANE)"""
         mobility: wp.array2d[scalar]
-        """by row: 1 for a fluid particle that is free and 0 for one that is held; for the boundary its inverse mass in
-        those of a fluid particle; shape (groups, n + b + 1)"""
+        """mobility by row: 1 for a free fluid particle and 0 for a held one; for the boundary its inverse mass in those
+        of a fluid particle; shape (groups, n + b + 1)
+        """
         active: wp.array1d[wp.int32]
-        """particles of the fluid that are there, shape (groups,)"""
+        """number of active fluid particles, shape (groups,)"""
         inside: wp.array2d[wp.int32]
-        """0 for a particle that is not there, 1 for one that is, 2 and more for one that has just left that nozzle less
-        2, shape (groups, n)"""
+        """0 for an inactive particle, 1 for an active one, 2 and more for one that has just left the nozzle of that
+        number less 2, shape (groups, n)
+        """
         leaving: wp.array2d[wp.int32]
-        """how many particles come out of each place of a nozzle, shape (groups, m)"""
+        """number of particles leaving each place of a nozzle, shape (groups, m)"""
         overflow: wp.array2d[wp.int32]
-        """neighbours and walls beyond the room for them in this control step, shape (groups, 2)"""
+        """neighbours and walls that did not fit in this control step, shape (groups, 2)"""
         density: wp.array2d[scalar]
         """density of each particle in the last sweep, in rest densities, shape (groups, n)"""
 
@@ -153,11 +160,11 @@ def scratch_type(scalar: Any) -> Any:
 
 
 def native_options(scalar: Any, options: SweepOptions) -> str:
-    """Return the C++ name of ``pbd::FluidOptions``, which brings these constants to the headers.
+    """Return the C++ name of ``pbd::FluidOptions``, which passes these constants to the headers.
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
     """
     columns = (int(options.varied), *map(int, (SIZE, INV_SIZE, DENSITY)), VISCOSITY, FLUID_DENSITY)
     stride = 4 if options.packed else 3

@@ -1,4 +1,4 @@
-"""What the threads of a block work on: the rows of one group, and the numbers of one substep."""
+"""Data of one group that the threads of a block work on, and the numbers of one substep."""
 
 import functools
 from typing import Any, no_type_check
@@ -13,52 +13,53 @@ from pbd_gym.kernels.lanes.wide import Wide, make_block_memory
 
 @functools.cache
 def body_type(vec: Any) -> Any:
-    """Warp struct of what the phases of a step read and write of one group: rows of the state."""
+    """Warp struct of the data of one group that the phases of a step read and write: rows of the state."""
     scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
     class Body:
         x: wp.array2d[vec]
-        """positions [m], shape (n, 3); packed with the weight [1/kg] behind them, shape (n, 4)"""
+        """positions [m], shape (n, 3); packed with the weight [1/kg] after them, shape (n, 4)"""
         previous: wp.array2d[vec]
-        """positions at the start of the substep [m], in rows as long"""
+        """positions at the start of the substep [m], in rows of the same length"""
         inv_mass: wp.array1d[vec]
         """[1/kg], shape (n,)"""
         velocity: wp.array2d[vec]
-        """[m/s], shape (n, 3); that at the start of the step until its last phases, unless something bounces"""
+        """[m/s], shape (n, 3); velocity at the start of the step until its last phases, unless something bounces"""
         parameters: wp.array1d[vec]
         """see :mod:`pbd_gym.kernels.data.parameters`"""
         lam: wp.array1d[vec]
         """multipliers, shape (m,)"""
         memory: wp.array1d[vec]
-        """what constraints remember from substep to substep, shape (memory,)"""
+        """memory of constraints from substep to substep, shape (memory,)"""
         delta: wp.array2d[vec]
-        """corrections that a Jacobi sweep gathers [m], shape (n, 3)"""
+        """corrections gathered by a Jacobi sweep [m], shape (n, 3)"""
         relaxation: scalar
         """factor of Jacobi corrections"""
         friction: vec
         """factor of every Coulomb coefficient"""
         relief: scalar
-        """how far a round of contacts may move a particle out of an overlap that was there before [m]"""
+        """largest displacement by a round of contacts out of an initial overlap [m]"""
         fall: scalar
-        """how far gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
+        """distance that gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
         frames: wp.array2d[vec]
-        """where moving colliders are, see :mod:`pbd_gym.kernels.colliders.poses`, shape (moving, 24)"""
+        """frames of moving colliders, see :mod:`pbd_gym.kernels.colliders.poses`, shape (moving, 24)"""
         pull: wp.array2d[vec]
-        """corrections per inverse mass that would have moved what is held [kg m], shape (n, 3)"""
+        """corrections per inverse mass that would have moved held particles [kg m], shape (n, 3)"""
         pushes: wp.array2d[vec]
-        """what contacts have moved particles by in the step [m], shape (n, 3)"""
+        """displacements of particles by contacts in the step [m], shape (n, 3)"""
         wrenches: wp.array3d[vec]
         """see :mod:`pbd_gym.kernels.colliders.wrenches`, shape (n + b, colliders, 6)"""
         traction: wp.array1d[vec]
-        """what friction of colliders has not needed so far in an iteration [m], shape (n,); of none unless it counts"""
+        """friction of colliders not used so far in an iteration [m], shape (n,); empty unless it counts"""
         support: wp.array2d[vec]
         """outward normal of the curved collider that carries a particle, zero for none, how far lines have pressed it
-        on that, and more: :mod:`pbd_gym.kernels.colliders.supports`, shape (n, 14); of none unless lines ask"""
+        on that, and more: :mod:`pbd_gym.kernels.colliders.supports`, shape (n, 14); empty unless lines need it
+        """
         untouched: wp.array2d[vec]
-        """how far particles had come in the substep when contacts began [m], shape (n, 3); of none unless lines ask"""
+        """displacement of particles in the substep when contacts began [m], shape (n, 3); empty unless lines need it"""
         forces: wp.array2d[vec]
-        """that act from outside [N], shape (n, 3)"""
+        """external forces [N], shape (n, 3)"""
         h: scalar
         """length of a substep [s]"""
 
@@ -67,9 +68,9 @@ def body_type(vec: Any) -> Any:
 
 @functools.cache
 def make_load(wide: Wide, options: SweepOptions) -> Any:
-    """Build the function that takes the rows of one group out of the state, and forces on it out of the control.
+    """Build the function that takes the rows of one group from the state, and the forces on it from the control.
 
-    Their address is worked out once this way, not at every access. With ``options.shared``, positions and weights are
+    This computes their addresses once, not at every access. With ``options.shared``, positions and weights are
     in the shared memory of a CUDA block, and stay on the chip for the whole launch. With ``options.packed``, positions
     are in rows of four. Either is filled by the prediction of the first substep.
     """
@@ -132,7 +133,7 @@ def substep_type(vec: Any) -> Any:
     @wp.struct
     class Substep:
         h: scalar
-        """its length [s]"""
+        """length of the substep [s]"""
         inv_h: scalar
         """1 / h [1/s]"""
         fall_x: vec
@@ -140,16 +141,16 @@ def substep_type(vec: Any) -> Any:
         fall_y: vec
         fall_z: vec
         velocity_factor: vec
-        """what damping leaves of the velocity of a free particle; held ones keep to their path"""
+        """factor by which damping scales the velocity of a free particle; held ones keep to their path"""
         resting_speed: vec
-        """impacts below this do not bounce: what gravity gives in two substeps [m/s]"""
+        """speed below which impacts do not bounce: the gain from gravity in two substeps [m/s]"""
 
     return Substep
 
 
 @functools.cache
 def make_gravity(wide: Wide, varied: bool, data: Any) -> Any:
-    """Build the function for the velocity that gravity gives, the same for all environments or one for each.
+    """Build the function for the velocity gained from gravity, the same for all environments or one for each.
 
     Args:
         wide: lane count and precision.
@@ -161,7 +162,9 @@ def make_gravity(wide: Wide, varied: bool, data: Any) -> Any:
     @wp.func
     @no_type_check
     def fall(model: data, body: body_, axis: int, time: vec):
-        """Return what a particle gains in velocity along an axis [m/s] in a time [s], which is 0 unless it is free."""
+        """Return a particle's gain in velocity by gravity along an axis [m/s] in a time [s], which is 0 unless it is
+        free.
+        """
         if wp.static(varied):
             return wp.cw_mul(body.parameters[GRAVITY + axis], time)
         else:
@@ -172,11 +175,11 @@ def make_gravity(wide: Wide, varied: bool, data: Any) -> Any:
 
 @functools.cache
 def make_gain(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the function for the velocity that gravity and forces give.
+    """Build the function for the velocity gained from gravity and forces.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
     """
     vec, body_ = wide.vec, body_type(wide.vec)
@@ -185,7 +188,7 @@ def make_gain(wide: Wide, options: SweepOptions, data: Any) -> Any:
     @wp.func
     @no_type_check
     def gain(model: data, body: body_, i: int, axis: int, w: vec, time: vec):
-        """Return what particle i gains in velocity along an axis [m/s] in a time [s]: 0 unless it is free.
+        """Return particle i's gain in velocity along an axis [m/s] in a time [s]: 0 unless it is free.
 
         Args:
             model: constants.
@@ -205,7 +208,7 @@ def make_gain(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
 @functools.cache
 def make_substep(wide: Wide, varied: bool, data: Any) -> Any:
-    """Build the function that works out the numbers of a substep."""
+    """Build the function that computes the numbers of a substep."""
     vec, scalar, sqrt, power = wide.vec, wide.scalar, wide.sqrt, wide.power
     body_, substep_, settings_ = body_type(wide.vec), substep_type(wide.vec), settings_type(scalar)
     fall = make_gravity(wide, varied, data)
@@ -234,7 +237,7 @@ def make_substep(wide: Wide, varied: bool, data: Any) -> Any:
 
 @functools.cache
 def make_clear(wide: Wide, options: SweepOptions) -> Any:
-    """Build the function that clears what the last step has reported of a group, for one thread."""
+    """Build the function that clears a group's reports of the last step, for one thread."""
     lanes, state_ = wide.lanes, state_type(wide.vec)
 
     @wp.func

@@ -1,4 +1,4 @@
-"""What a step kernel is compiled for."""
+"""Compile-time options of a step kernel."""
 
 from __future__ import annotations
 
@@ -8,57 +8,60 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FluidOptions:
-    """What a kernel is compiled for in a scene with fluid."""
+    """Compile-time options of a kernel for a scene with fluid."""
 
     width: int
-    """Particles whose distances from a collider are worked out at once: 1 in blocks of threads."""
+    """Number of particles whose distances from a collider are computed at once: 1 in blocks of threads."""
     boundary: bool = False
-    """Whether other bodies are wet."""
+    """Whether other bodies interact with the fluid."""
     cohesion: bool = False
     """Whether neighbours attract each other."""
     vorticity: bool = False
-    """Whether eddies are kept alive."""
+    """Whether eddies are sustained."""
     flow: bool = False
-    """Whether particles come and go."""
+    """Whether particles enter and leave."""
 
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """What a kernel is compiled for; everything else costs nothing."""
+    """Compile-time options of a kernel; features that are off cost nothing."""
 
     keep_lambda: bool = False
     """Whether multipliers are stored: more than one iteration needs them."""
     compensated: bool = False
-    """Whether what one sweep softens constraints by is taken off their compliance."""
+    """Whether the softening of constraints by a single sweep is subtracted from their compliance."""
     damped: tuple[str, ...] = ()
-    """Names of the kinds of which some constraint has a damping time."""
+    """Names of the kinds with a damped constraint."""
     jacobi: bool = False
-    """Whether corrections are gathered and applied after the sweep, instead of at once."""
+    """Whether corrections are gathered and applied after the sweep instead of immediately."""
     symmetric: bool = False
     """Whether every second iteration sweeps backwards."""
     chebyshev: bool = False
     """Whether iterations are extrapolated."""
     particle_contacts: bool = False
-    """Whether particles collide with one another."""
+    """Whether particles collide with each other."""
     surfaces: bool = False
     """Whether some of them are discs of a surface."""
     packed: bool = False
-    """Whether positions have their particle's weight beside them, in rows of four numbers; for one lane on a CPU. The
-    constraints of a colour then share the vector units."""
+    """Whether positions are stored with their particle's weight, in rows of four numbers; for one lane on a CPU. The
+    constraints of a colour then share the vector units.
+    """
     shared: int = 0
-    """Particles for whose positions and weights a CUDA block has shared memory; 0 leaves them in global memory."""
+    """Number of particles whose positions and weights fit into a CUDA block's shared memory; 0 leaves them in global
+    memory.
+    """
     wide_block: int = 0
-    """Threads of a CUDA block that has so many that two of them share all registers; 0 for one of fewer."""
+    """Threads of a CUDA block so large that two of them share all registers; 0 for a smaller one."""
     varied: bool = False
     """Whether environments differ in their parameters."""
     longest_line: int = 32
-    """Segments for which there is room in a line."""
+    """Capacity of a line, in segments."""
     supports: bool = False
-    """Whether lines know which of their particles curved colliders carry."""
+    """Whether lines know which of their particles are carried by curved colliders."""
     leans: bool = False
-    """Whether lines know where contacts with other particles push theirs."""
+    """Whether lines know the contact directions of their particles."""
     anchors: int = 0
-    """Grips and pins for whose tethers there is room; 0 where there are no tethers to them."""
+    """Capacity for grips and pins with tethers; 0 without tethers to them."""
     grip_forces: bool = False
     """Whether forces at grips are summed."""
     contact_forces: bool = False
@@ -66,15 +69,15 @@ class SweepOptions:
     wrenches: bool = False
     """Whether forces and torques on colliders are summed."""
     forces: bool = False
-    """Whether forces act on particles from outside."""
+    """Whether external forces act on particles."""
     wind: bool = False
     """Whether air flows past triangles."""
     rigid: bool = False
     """Whether there are rigid bodies."""
     solids: bool = False
-    """Whether there are tetrahedra, to be counted where they are inverted."""
+    """Whether there are tetrahedra to check for inversion."""
     fluid: FluidOptions | None = None
-    """What is there of fluid, if any."""
+    """Options of the fluid, if there is one."""
 
     @property
     def registers(self) -> dict[str, Any]:

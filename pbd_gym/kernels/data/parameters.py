@@ -1,4 +1,4 @@
-"""Parameters that may differ between environments: their columns in a row, and the masses that follow from them."""
+"""Parameters that may differ between environments: their columns in a row, and the masses derived from them."""
 
 from typing import Any, no_type_check
 
@@ -11,7 +11,7 @@ GRAVITY = wp.constant(0)
 SIZE = wp.constant(3)
 """Factor of every rest length."""
 INV_SIZE = wp.constant(4)
-"""One over it."""
+"""Inverse of that factor."""
 DAMPING = wp.constant(5)
 """Factor of the rate at which free particles lose velocity."""
 FRICTION = wp.constant(6)
@@ -36,7 +36,7 @@ def update_inv_mass(
     free_inv_mass: wp.array3d[Any],
     inv_mass: wp.array3d[Any],
 ):
-    """Give the particles of the chosen environments the inverse mass that follows from density and size.
+    """Give the particles of the chosen environments the inverse masses that follow from density and size.
 
     Mass is density times length, area or volume, which grow with the size to the power of the body's dimension.
     """

@@ -1,4 +1,4 @@
-"""Contacts between particles: their constants, and the lists that a state keeps of them."""
+"""Contacts between particles: their constants, and the lists that a state keeps for them."""
 
 import functools
 from typing import Any
@@ -7,30 +7,31 @@ import numpy as np
 import warp as wp
 
 INNER, RIM, BALL = 0, 1, 2
-"""What a member is: a disc in the middle of a surface or at its rim, or a ball."""
+"""Types of members: a disc inside a surface, a disc at its rim, or a ball."""
 
 SCANNED = 4096
-"""Members up to which there is a table of which pairs can collide."""
+"""Largest number of members for which there is a table of colliding pairs."""
 CHUNK = 16
-"""Members that are compared at a time, and pairs that are worked on, where one thread serves a group."""
+"""Members that are compared at a time, and pairs that are processed at a time, where one thread serves a group."""
 NUMBERS = 16
-"""Numbers of a member there: position and inverse mass, position at the start of the substep and flatness, normal and
-one that is free, and its traits."""
+"""Length of a member's row there: position and inverse mass, position at the start of the substep and flatness, normal
+and one unused number, and its traits.
+"""
 LISTED = 8
-"""Sixteens of others that it may touch for which the list of an environment has room, for each member."""
+"""Capacity of an environment's list of possible contacts, in sixteens per member."""
 TOUCHING = 8
-"""Pairs that touch for which there is room, likewise."""
+"""Capacity for touching pairs, per member."""
 
 
 def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
-    """Return which members can collide at all.
+    """Return which members can collide with each other.
 
     Args:
         count: number of members, k.
-        kin: pairs of members that cannot, shape (m, 2), int.
+        kin: pairs of members that cannot collide, shape (m, 2), int.
 
     Returns:
-        A bit for each other member, sixteen in a number, shape (k ceil(k / 16),), uint16.
+        A bit for each other member, sixteen to a number, shape (k ceil(k / 16),), uint16.
     """
     allowed = np.zeros((count, 16 * -(-count // 16)), dtype=bool)
     allowed[:, :count] = ~np.eye(count, dtype=bool)
@@ -40,7 +41,7 @@ def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def table_type(scalar: Any) -> Any:
-    """Warp struct of what is constant: one row for each colliding particle (*member*)."""
+    """Warp struct of the constants: one row for each colliding particle (*member*)."""
 
     @wp.struct
     class ParticleContactTable:
@@ -52,7 +53,7 @@ def table_type(scalar: Any) -> Any:
         halo: wp.array[scalar]
         """two members touch within the sum of these [m], shape (k,)"""
         alike: wp.int32
-        """whether candidates are all that are within the largest distance at which any two members touch"""
+        """whether candidates are all pairs within the largest distance at which any two members touch"""
         chords: wp.array[wp.int32]
         """four particles of its surface, shape (4 k,): the cross product of the lines from the second to the first and
         from the fourth to the third is along its normal; -1 for a ball"""
@@ -69,34 +70,37 @@ def table_type(scalar: Any) -> Any:
         kin_start: wp.array[wp.int32]
         """first of ``kin`` for each member, and the end, shape (k + 1,)"""
         kin: wp.array[wp.int32]
-        """members that one does not collide with, as their constraints hold them apart"""
+        """members that one does not collide with, since their constraints keep them apart"""
         strangers: wp.array[wp.uint16]
-        """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); up to
-        :data:`SCANNED` members"""
+        """mask of the others that a member can collide with, sixteen to a number, shape (k ceil(k / 16),); up to
+        :data:`SCANNED` members
+        """
         owner: wp.array[wp.int32]
         """rigid body that a member belongs to, -1 for none, shape (k,)"""
         leverage: wp.array[scalar]
-        """inverse mass of that body at the member, along the axis where it is largest, over that of the member alone; 1
-        for others; shape (k,)"""
+        """ratio of that body's inverse mass at the member, along the axis where it is largest, to that of the member
+        alone; 1 for others; shape (k,)
+        """
         crowd_start: wp.array[wp.int32]
         """first of ``crowd`` for each rigid body, and the end, shape (b + 1,)"""
         crowd: wp.array[wp.int32]
-        """its members"""
+        """members of each rigid body"""
         crowd_count: wp.int32
-        """rigid bodies"""
+        """number of rigid bodies"""
         capacity: wp.int32
-        """most contacts of one member that are not reported; in blocks the longest list of one, and one with more
-        candidates is compared with all"""
+        """largest number of contacts of one member that is not reported; in blocks the longest list of one, and one
+        with more candidates is compared with all
+        """
         bits: wp.int32
         """the grid has 2^bits cells along each axis, and repeats"""
         skin: scalar
-        """how much farther than contact candidates may be [m]"""
+        """distance beyond contact up to which pairs are candidates [m]"""
         cell: scalar
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
         separation_speed: scalar
-        """fastest way out of an overlap that did not come from this substep [m/s]"""
+        """largest speed out of an overlap that did not arise in this substep [m/s]"""
         cushion: scalar
-        """how far from touching discs brake each other [m]"""
+        """distance from contact within which discs brake each other [m]"""
         braking_time: scalar
         """time in which their approach fades away [s]"""
         gentle_speed: scalar
@@ -107,7 +111,7 @@ def table_type(scalar: Any) -> Any:
 
 @functools.cache
 def lists_type(vec: Any) -> Any:
-    """Warp struct of candidates, which last from one substep to the next, and of scratch."""
+    """Warp struct of candidates, which persist from substep to substep, and of scratch data."""
     scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
@@ -115,25 +119,29 @@ def lists_type(vec: Any) -> Any:
         near: wp.array3d[wp.int32]
         """candidates. On one thread, for each environment, members and beside each the number of sixteen others, times
         2^16, and a bit for each that it may touch, shape (groups, lanes, 2 room). In blocks, a list for each member, a
-        column of shape (groups, capacity, k)"""
+        column of shape (groups, capacity, k)
+        """
         touching: wp.array3d[wp.int32]
-        """on one thread scratch: first and second members of the pairs of one environment that touch, shape
-        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)"""
+        """touching pairs. On one thread scratch: first and second members of the pairs of one environment, shape
+        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)
+        """
         counts: wp.array3d[wp.int32]
-        """on one thread, length of the list of each environment, -1 where there are more than there is room for, shape
-        (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
-        (groups, 2, k)"""
+        """list lengths. On one thread, length of the list of each environment, -1 on overflow, shape (groups, lanes,
+        1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 on overflow, shape (groups, 2, k)
+        """
         valence: wp.array2d[vec]
-        """in blocks, contacts of each member; where there are rigid bodies then those of its body, else 1; where
-        there are surfaces then its second corrections; shape (groups, k to 5 k)"""
+        """contact counts in blocks: contacts of each member; with rigid bodies then those of its body, otherwise 1;
+        with surfaces then its second corrections; shape (groups, k to 5 k)
+        """
         anchors: wp.array3d[vec]
-        """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
+        """reference positions for the candidate lists, in the sizes of the scene [m], shape (groups, k, 3)"""
         patches: wp.array3d[vec]
         """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
         (groups, 1, 4) where there are none"""
         rows: wp.array2d[scalar]
-        """on one thread scratch: :data:`NUMBERS` of each member of an environment, and a gap of 16, shape (groups,
-        lanes (16 k + 16))"""
+        """scratch on one thread: :data:`NUMBERS` of each member of an environment, and a gap of 16, shape (groups,
+        lanes (16 k + 16))
+        """
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
@@ -146,8 +154,8 @@ def lists_type(vec: Any) -> Any:
         piercings: wp.array1d[wp.int32]
         """edges that go through a triangle, shape (slots,)"""
         stale: wp.array1d[wp.int32]
-        """in blocks, whether lists have to be made anew, shape (groups,)"""
+        """whether lists must be rebuilt in blocks, shape (groups,)"""
         overflow: wp.array1d[wp.int32]
-        """most contacts beyond the capacity that one member had in this control step, shape (slots,)"""
+        """largest number of contacts beyond the capacity that one member had in this control step, shape (slots,)"""
 
     return ParticleContactLists

@@ -1,4 +1,4 @@
-"""What kernels know of rigid bodies, and what they work on."""
+"""Data of rigid bodies in kernels, and their scratch data."""
 
 import functools
 from typing import Any
@@ -10,15 +10,15 @@ from pbd_gym.kernels.native import constant
 CENTER, TURN = int(constant("BODY_CENTER")), int(constant("BODY_TURN"))
 INV_MASS, INVERSE, GONE = int(constant("BODY_INV_MASS")), int(constant("BODY_INVERSE")), int(constant("BODY_GONE"))
 COLUMNS = int(constant("BODY_COLUMNS"))
-"""Some columns of a body, and how many there are: see ``native/rigid_columns.h``."""
+"""Selected columns of a body, and the number of columns: see ``native/rigid_columns.h``."""
 NUMBERS = int(constant("TOUCH_NUMBERS"))
-"""Numbers of a contact with a collider."""
+"""Length of the row of a contact with a collider."""
 ROOM = int(constant("TOUCH_ROOM"))
-"""Contacts of a body with colliders that are solved together, for each of its particles."""
+"""Number of a body's contacts with colliders that are solved together, per particle."""
 SLOTS = int(constant("NEAR_SLOTS"))
-"""Balls of other bodies that one ball may be near."""
+"""Number of balls of other bodies that one ball may be near."""
 WIDTH = int(constant("MEETING_NUMBERS"))
-"""Numbers of a contact between two bodies."""
+"""Length of the row of a contact between two bodies."""
 
 
 @functools.cache
@@ -30,42 +30,44 @@ def table_type(scalar: Any) -> Any:
         offsets: wp.array[wp.int32]
         """first particle of each body in the arrays below, and the end, shape (b + 1,)"""
         colliding: wp.array[wp.int32]
-        """how many of them collide, shape (b,): the first"""
+        """number of particles that collide, shape (b,): the first ones"""
         members: wp.array[wp.int32]
         """particle, shape (k,)"""
         rest: wp.array[scalar]
-        """where it is in its body, from the centre of mass [m], shape (3 k,)"""
+        """rest position relative to the body's centre of mass [m], shape (3 k,)"""
         mass: wp.array[scalar]
         """[kg], shape (k,)"""
         push: wp.array[scalar]
-        """with which others reckon when they push it [kg], shape (k,)"""
+        """mass that others assume when they push it [kg], shape (k,)"""
         radius: wp.array[scalar]
-        """of its balls [m], shape (b,)"""
+        """radius of its balls [m], shape (b,)"""
         reach: wp.array[scalar]
-        """how far they reach from its centre of mass [m], shape (b,)"""
+        """reach of the body from its centre of mass [m], shape (b,)"""
         heavy: wp.array[scalar]
-        """what a particle that is held or pinned counts as [kg], shape (b,)"""
+        """mass that a held or pinned particle counts as [kg], shape (b,)"""
         joints: wp.array[wp.int32]
         """body, and the other or -1, in rows of two"""
         meets: wp.array[wp.int32]
         """pairs of bodies that collide with each other, in rows of two"""
         box: wp.array[scalar]
-        """lower and upper corner of its balls from the centre of mass [m], shape (6 b,)"""
+        """lower and upper corner of its balls relative to the centre of mass [m], shape (6 b,)"""
         body_of: wp.array[wp.int32]
         """body of each member, shape (k,)"""
         friction: wp.array[scalar]
         """Coulomb coefficient of its balls, shape (b,)"""
         restitution: wp.array[scalar]
-        """of contacts with other bodies, shape (b,)"""
+        """restitution of contacts with other bodies, shape (b,)"""
         points: wp.array[scalar]
-        """where a joint is from the centre of mass of its body, and of the other or in space [m], in rows of six"""
+        """position of a joint relative to the centre of mass of its body, and of the other body or in space [m], in
+        rows of six
+        """
 
     return RigidTable
 
 
 @functools.cache
 def scratch_type(vec: Any) -> Any:
-    """Warp struct of what rigid bodies work on in a step; nothing of it lasts."""
+    """Warp struct of scratch data for rigid bodies; nothing in it outlives a step."""
     scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
@@ -73,17 +75,18 @@ def scratch_type(vec: Any) -> Any:
         bodies: wp.array3d[vec]
         """shape (groups, b, :data:`COLUMNS`)"""
         contacts: wp.array3d[vec]
-        """for each body, of its samples with colliders, shape (groups, :data:`ROOM` k, :data:`NUMBERS`)"""
+        """contacts of each body's samples with colliders, shape (groups, :data:`ROOM` k, :data:`NUMBERS`)"""
         touching: wp.array3d[wp.int32]
-        """which members and colliders these are of, shape (groups, :data:`ROOM` k, 2)"""
+        """members and colliders of these contacts, shape (groups, :data:`ROOM` k, 2)"""
         near: wp.array2d[wp.int32]
-        """for each member and lane, how many members of other bodies it is near, and which, shape
-        (groups, k (:data:`SLOTS` + 1) lanes)"""
+        """number and indices of nearby members of other bodies, for each member and lane, shape (groups, k
+        (:data:`SLOTS` + 1) lanes)
+        """
         meetings: wp.array2d[scalar]
         """contacts between bodies of one environment, shape (groups, room :data:`WIDTH`)"""
         busy: wp.array1d[vec]
         """1 where bodies meet, shape (groups,)"""
         met: wp.array1d[wp.int32]
-        """whether they do in some lane, shape (groups,)"""
+        """whether bodies meet in any lane, shape (groups,)"""
 
     return RigidScratch

@@ -1,4 +1,4 @@
-"""What kernels know of the tetrahedra of solids."""
+"""Table of the tetrahedra of solids."""
 
 import functools
 from typing import Any

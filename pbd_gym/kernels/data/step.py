@@ -1,4 +1,4 @@
-"""What the step kernel is given: one Warp struct each for the model, the control, settings, the launch and the state.
+"""Arguments of the step kernel: one Warp struct each for the model, the control, settings, the launch and the state.
 
 Arrays of a batch have the group as their first axis; ``vec`` holds one number for each of the group's L lanes.
 """
@@ -25,15 +25,15 @@ def model_data(
     has_fluid: bool = False,
     has_rigid: bool = False,
 ) -> Any:
-    """Warp struct with everything constant but colliders: gravity [m/s^2], shape (3,), and a table per constraint kind.
+    """Warp struct with all constants except colliders: gravity [m/s^2], shape (3,), and a table per constraint kind.
 
     There is always a table of tetrahedra, ``solids``.
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
         kinds: the constraint kinds that a scene uses.
-        has_particle_contacts: whether particles collide with one another; their table is called ``particle_contacts``.
-        has_tethers: whether there are tethers to what is held or pinned; their table is called ``tethers``.
+        has_particle_contacts: whether particles collide with each other; their table is called ``particle_contacts``.
+        has_tethers: whether there are tethers to held or pinned particles; their table is called ``tethers``.
         has_fluid: whether there is fluid; its table is called ``fluid``.
         has_rigid: whether there are rigid bodies; their table is called ``rigid``.
     """
@@ -52,7 +52,7 @@ def model_data(
 
 @functools.cache
 def control_type(vec: Any) -> Any:
-    """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.control.Control`."""
+    """Warp struct of external influences on a batch, see :class:`pbd_gym.sim.control.Control`."""
     scalar: Any = vec._wp_scalar_type_
     air_: Any = air_type(vec)
 
@@ -63,9 +63,9 @@ def control_type(vec: Any) -> Any:
         collider_motion: wp.array3d[scalar]
         """displacement [m] and rotation vector [rad] of each moving collider, shape (slots, moving, 6)"""
         forces: wp.array3d[vec]
-        """on particles [N], shape (groups, n, 3); of none unless the kernel adds them"""
+        """forces on particles [N], shape (groups, n, 3); empty unless the kernel adds them"""
         air: air_
-        """wind, and what feels it; empty unless the kernel adds drag"""
+        """wind, and the triangles that feel it; empty unless the kernel adds drag"""
         emission: wp.array2d[scalar]
         """factor of the speed of each emitter of fluid, shape (slots, emitters)"""
 
@@ -85,26 +85,26 @@ def settings_type(scalar: Any) -> Any:
         h: scalar
         """length of a substep [s]"""
         velocity_factor: scalar
-        """what damping leaves of the velocity of a free particle in a substep"""
+        """factor by which damping scales the velocity of a free particle in a substep"""
         max_speed: scalar
         """speed above which an environment counts as diverged [m/s]"""
         far: scalar
-        """distance from the origin above which it does [m]"""
+        """distance from the origin above which an environment counts as diverged [m]"""
         relaxation: scalar
         """factor of Jacobi corrections"""
         relief: scalar
-        """how far a round of contacts may move a particle out of an overlap that was there before [m]"""
+        """largest displacement by a round of contacts out of an initial overlap [m]"""
         fall: scalar
-        """how far gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
+        """distance that gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
         spectral_radius: scalar
-        """estimate that Chebyshev acceleration works with"""
+        """spectral radius that Chebyshev acceleration assumes"""
 
     return Settings
 
 
 @wp.struct
 class Launch:
-    """Which groups a launch advances, and through what of the step."""
+    """Groups and phases of the step that a launch advances."""
 
     first_group: wp.int32
     """group of the first block"""
@@ -114,17 +114,17 @@ class Launch:
     """see :class:`pbd_gym.kernels.data.phases.Phase`"""
     first_substep: wp.int32
     last_substep: wp.int32
-    """the one after the last"""
+    """end of the substep range (exclusive)"""
     first_iteration: wp.int32
     last_iteration: wp.int32
-    """the one after the last"""
+    """end of the iteration range (exclusive)"""
     color: wp.int32
-    """the only colour to sweep, counted over all kinds; -1 for every colour"""
+    """the only colour to sweep, counted over all kinds; -1 for all colours"""
 
 
 @functools.cache
 def state_type(vec: Any) -> Any:
-    """Warp struct of what a step changes, and of scratch; named as in :class:`pbd_gym.sim.state_arrays.StateArrays`.
+    """Warp struct of the changing state and scratch data; named as in :class:`pbd_gym.sim.state_arrays.StateArrays`.
 
     Slot ``group * lanes + lane`` is an environment, or idle at the end of the last group.
     """
@@ -142,57 +142,59 @@ def state_type(vec: Any) -> Any:
         velocities: wp.array3d[vec]
         """[m/s], shape (groups, n, 3)"""
         inv_mass: wp.array2d[vec]
-        """[1/kg], shape (groups, n); 0 where a particle is held or pinned"""
+        """[1/kg], shape (groups, n); 0 for held or pinned particles"""
         parameters: wp.array2d[vec]
         """see :mod:`pbd_gym.kernels.data.parameters`, shape (groups, columns)"""
         lam: wp.array2d[vec]
         """multipliers, shape (groups, m)"""
         memory: wp.array2d[vec]
-        """what constraints remember from substep to substep, shape (groups, k)"""
+        """memory of constraints from substep to substep, shape (groups, k)"""
         held: wp.array2d[wp.int32]
         """particle in each grip, -1 for none, shape (slots, grips)"""
         grip_positions: wp.array3d[scalar]
         """[m], shape (slots, grips, 3)"""
         grip_targets: wp.array3d[scalar]
-        """scratch: where held particles are at the end of the step [m], shape (slots, grips, 3)"""
+        """scratch: places of held particles at the end of the step [m], shape (slots, grips, 3)"""
         pins: wp.array2d[wp.int32]
         """pinned particles that have tethers, -1 for none, shape (slots, pins)"""
         tethered: wp.array2d[wp.int32]
-        """scratch: particles that tethers were measured for, first those held, then pins, shape (slots, anchors)"""
+        """scratch: particles for which tethers were measured, held ones first, then pins, shape (slots, anchors)"""
         tether_bounds: wp.array3d[wp.int32]
-        """scratch: first particle that may have a tether to an anchor, and the one after the last, shape (groups,
-        anchors, 2)"""
+        """scratch: first particle that may have a tether to an anchor, and the end, shape (groups, anchors, 2)"""
         tether_lengths: wp.array3d[vec]
         """scratch: lengths in the size of the scene [m], shape (groups, anchors, n)"""
         tether_pull: wp.array4d[vec]
-        """scratch: corrections per inverse mass that tethers to grips have made [kg m], shape (groups, grips, n, 3)"""
+        """scratch: corrections per inverse mass made by tethers to grips [kg m], shape (groups, grips, n, 3)"""
         pull: wp.array3d[vec]
-        """scratch: likewise what constraints would have made of a particle that is held [kg m], shape (groups, n, 3)"""
+        """scratch: corrections per inverse mass that constraints would have made to a held particle [kg m], shape
+        (groups, n, 3)
+        """
         pushes: wp.array3d[vec]
-        """scratch: what contacts have moved particles by in this step [m], shape (groups, n, 3)"""
+        """scratch: displacements of particles by contacts in this step [m], shape (groups, n, 3)"""
         untouched: wp.array3d[vec]
-        """scratch: how far particles had come in the substep before contacts [m], shape (groups, n, 3)"""
+        """scratch: displacement of particles in the substep before contacts [m], shape (groups, n, 3)"""
         wrenches: wp.array4d[vec]
-        """scratch: what each particle, and behind them each rigid body, has pushed each collider by in this step
-        [kg m], and its moment about the origin of the world [kg m^2], shape (groups, n + b, colliders, 6)"""
+        """scratch: push of each particle, then of each rigid body, on each collider in this step [kg m], and its moment
+        about the world origin [kg m^2], shape (groups, n + b, colliders, 6)
+        """
         wrench_sums: wp.array3d[vec]
         """sums of these over particles and bodies, shape (groups, colliders, 6)"""
         traction: wp.array2d[vec]
-        """scratch: what friction of colliders has not needed so far in an iteration [m], shape (groups, n)"""
+        """scratch: friction of colliders not used so far in an iteration [m], shape (groups, n)"""
         come: wp.array3d[vec]
-        """scratch: how far particles had come when contacts began [m], shape (groups, n, 3)"""
+        """scratch: displacement of particles when contacts began [m], shape (groups, n, 3)"""
         support: wp.array3d[vec]
-        """scratch: what carries a particle, see :mod:`pbd_gym.kernels.colliders.supports`, shape (groups, n, 14)"""
+        """scratch: support of a particle, see :mod:`pbd_gym.kernels.colliders.supports`, shape (groups, n, 14)"""
         grip_forces: wp.array3d[scalar]
-        """what held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)"""
+        """forces of held bodies on grips in the last step [N], shape (slots, grips, 3)"""
         free_inv_mass: wp.array2d[vec]
-        """[1/kg], shape (groups, n); what a particle returns to when it is let go"""
+        """[1/kg], shape (groups, n); inverse mass of a particle when it is released"""
         poses: wp.array3d[scalar]
         """origin [m] and orientation (x, y, z, w) of moving colliders, shape (slots, moving, 7)"""
         frames: wp.array3d[vec]
-        """scratch: these in a substep, see :mod:`pbd_gym.kernels.colliders.poses`, shape (groups, moving, 24)"""
+        """scratch: frames in a substep, see :mod:`pbd_gym.kernels.colliders.poses`, shape (groups, moving, 24)"""
         delta: wp.array3d[vec]
-        """scratch: corrections that an iteration gathers [m], zero between phases, shape (groups, n, 3)"""
+        """scratch: corrections gathered by an iteration [m], zero between phases, shape (groups, n, 3)"""
         recent: wp.array3d[vec]
         """scratch: positions after the last iteration [m], shape (groups, n, 3)"""
         older: wp.array3d[vec]
@@ -202,13 +204,13 @@ def state_type(vec: Any) -> Any:
         lam_older: wp.array2d[vec]
         """scratch: multipliers after the iteration before that, shape (groups, m)"""
         packed: wp.array4d[vec]
-        """scratch: positions and previous ones with a weight behind each, shape (groups, 2, n, 4)"""
+        """scratch: positions and previous ones with a weight after each, shape (groups, 2, n, 4)"""
         contacts: contact_lists
-        """which particles touch or soon may"""
+        """lists of particles that touch or soon may"""
         fluid: fluid_scratch
-        """what fluids work on"""
+        """scratch data of fluids"""
         rigid: rigid_scratch
-        """what rigid bodies work on"""
+        """scratch data of rigid bodies"""
         diverged: wp.array1d[wp.int32]
         """1 where the step gave a NaN, ran away or left the scene, shape (slots,)"""
         inverted: wp.array1d[wp.int32]

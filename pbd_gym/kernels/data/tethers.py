@@ -1,4 +1,4 @@
-"""Tethers to what is held or pinned: what a model and a state keep of them."""
+"""Tethers to held or pinned particles: the tables of a model and a state."""
 
 import functools
 from typing import Any
@@ -7,34 +7,34 @@ import numpy as np
 import warp as wp
 
 PIN_ANCHORS = 8
-"""Pins of an environment that have tethers; of more, these are the ones farthest from one another."""
+"""Largest number of pins of an environment with tethers; of more, those farthest from each other are used."""
 
 LOOSE = 1e30
-"""Length of a tether that is none [m]."""
+"""Sentinel length for "no tether" [m]."""
 
 
 @functools.cache
 def table_type(scalar: Any) -> Any:
-    """Warp struct of the ways along bodies at rest, the same for all environments."""
+    """Warp struct of the paths along bodies at rest, the same for all environments."""
 
     @wp.struct
     class TetherTable:
         body: wp.array1d[wp.int32]
         """number of the tethered body that a particle belongs to, -1 for none, shape (n,)"""
         bounds: wp.array2d[wp.int32]
-        """first particle of each body and the one after the last, shape (bodies, 2)"""
+        """first particle of each body and the end, shape (bodies, 2)"""
         offsets: wp.array1d[wp.int32]
-        """where the ways within a body begin, -1 for a body whose ways are straight in its pattern, shape (bodies,)"""
+        """offset of a body's paths, -1 for a body whose paths are straight in its pattern, shape (bodies,)"""
         pattern: wp.array2d[scalar]
-        """places in the flat pattern [m], shape (n, 2)"""
+        """positions in the flat pattern [m], shape (n, 2)"""
         ways: wp.array1d[scalar]
-        """ways along each other body [m], rows for the particle at one end"""
+        """path lengths along each other body [m], rows for the particle at one end"""
 
     return TetherTable
 
 
 def fill_tethers(table: Any, bodies: list[Any], particle_count: int, dtype: Any, device: Any) -> None:
-    """Upload the ways along bodies.
+    """Upload the path lengths along bodies.
 
     Args:
         table: instance of :func:`table_type`.

@@ -1,9 +1,9 @@
-"""Particles of a fluid that come and go: emitters, drains, and the depot where they wait.
+"""Fluid particles that come and go: emitters, drains, and the depot where inactive particles are parked.
 
-A particle that is not there is in exactly the place of the depot. So positions say which are there.
+An inactive particle is at exactly the place of the depot, so positions tell which particles are active.
 
-Each place of a nozzle remembers how far it is from letting the next particle go: then the flow is right for every speed
-and step, several particles a substep included, each put where it would be had it left in time.
+Each place of a nozzle remembers the distance until its next particle: so the flow is right for every speed and step,
+even with several particles per substep, each put where it would be had it left on time.
 """
 
 import functools
@@ -20,14 +20,16 @@ from pbd_gym.kernels.fluid.walls import make_stop_at_all
 from pbd_gym.kernels.lanes.wide import Wide, barrier
 
 NEAREST = 1.6
-"""Radii that a particle keeps from others when it comes out: where a jet slows down, the one before is not two away."""
+"""Distance, in radii, that a particle keeps from others when it comes out: where a jet slows down, the one before is
+less than two away.
+"""
 EARLY = 1e-3
-"""Spacings that it may be early, and half as far off its place, for rounding."""
+"""Tolerance for rounding, in spacings, by which a particle may be early; half of that for its offset."""
 
 
 @functools.cache
 def _make_ahead(wide: Wide, data: Any) -> Any:
-    """Build the function for what is some way [m] in front of a place of a nozzle.
+    """Build the function for the point at some distance [m] in front of a nozzle's place.
 
     Args:
         wide: one lane, and the precision.
@@ -45,7 +47,7 @@ def _make_ahead(wide: Wide, data: Any) -> Any:
 
 @functools.cache
 def _make_count_leaving(wide: Wide, data: Any) -> Any:
-    """Build the function for how many particles leave a place in a substep, if as many wait.
+    """Build the function for the number of particles that leave a place in a substep, if enough are parked.
 
     Args:
         wide: one lane, and the precision.
@@ -57,7 +59,7 @@ def _make_count_leaving(wide: Wide, data: Any) -> Any:
     @wp.func
     @no_type_check
     def has_room(model: data, body: body_, fluid: scratch_, group: int, x: scalar, y: scalar, z: scalar):
-        """Return whether no particle is near a place, as of the start of the substep."""
+        """Return whether no particle is near a place at the start of the substep."""
         least = scalar(NEAREST) * model.fluid.radius
         for n in range(model.fluid.members.shape[0]):
             if fluid.inside[group, n] > 0:
@@ -72,7 +74,7 @@ def _make_count_leaving(wide: Wide, data: Any) -> Any:
     @wp.func
     @no_type_check
     def count_leaving(model: data, body: body_, fluid: scratch_, opening: scalar, group: int, site: int):
-        """Return how many particles leave a place of a nozzle in this substep, if as many wait."""
+        """Return how many particles leave a nozzle's place in this substep, if enough are parked."""
         count = int(0)
         if opening > scalar(0.0):
             spacing = scalar(2.0) * model.fluid.radius
@@ -92,13 +94,13 @@ def _make_count_leaving(wide: Wide, data: Any) -> Any:
 
 @functools.cache
 def _make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any:
-    """Build the function that lets particles that wait come out.
+    """Build the function that releases parked particles.
 
     Args:
         wide: one lane, and the precision.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
-        wait: puts a particle into the depot.
+        wait: function that puts a particle into the depot.
     """
     vec, scalar = wide.vec, wide.scalar
     body_, scratch_, control_ = body_type(vec), scratch_type(scalar), control_type(vec)
@@ -108,7 +110,7 @@ def _make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any
     @wp.func
     @no_type_check
     def clear_of_new(model: data, body: body_, first: int, end: int, nozzle: int, fluid: scratch_, group: int, i: int):
-        """Return whether particle i is not near one that has just left another nozzle."""
+        """Return whether particle i is clear of those that have just left other nozzles."""
         least = scalar(NEAREST) * model.fluid.radius
         for n in range(first, end):
             if fluid.inside[group, n] > 1 and fluid.inside[group, n] != 2 + nozzle:
@@ -123,7 +125,10 @@ def _make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any
     @wp.func
     @no_type_check
     def put(model: data, body: body_, i: int, site: int, way: scalar, step: scalar):
-        """Put particle i some way [m] in front of a place, and a step [m] further; return whether it can get there."""
+        """Put particle i at some distance [m] in front of a place, and a step [m] further;
+
+        return whether it can get there.
+        """
         for axis in range(3):
             body.previous[i, axis] = vec(model.fluid.sites[site, axis])
             body.x[i, axis] = vec(ahead(model, site, axis, way))
@@ -141,7 +146,7 @@ def _make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any
     @wp.func
     @no_type_check
     def emit(model: data, body: body_, fluid: scratch_, control: control_, now: substep_, group: int):
-        """Let particles that wait come out, each a spacing behind the one before it."""
+        """Release parked particles, each a spacing behind the one before it."""
         n = int(0)
         first = int(-1)
         count = model.fluid.members.shape[0]
@@ -181,13 +186,13 @@ def _make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any
 
 @functools.cache
 def make_flow(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
-    """Build the function that notes which particles are there, lets some go, and others come.
+    """Build the function that records which particles are active, drains some, and releases others.
 
-    It looks at positions at the start of the substep, and leaves the predictions of those that come and go right.
+    It uses positions at the start of the substep, and corrects the predictions of particles that come and go.
 
     Args:
         wide: one lane, and the precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
     """
@@ -200,7 +205,7 @@ def make_flow(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, .
     @wp.func
     @no_type_check
     def waits(model: data, body: body_, i: int):
-        """Return whether a particle is in the depot, or in a drain."""
+        """Return whether a particle is in the depot or in a drain."""
         found = True
         for axis in range(3):
             if body.previous[i, axis][0] != model.fluid.depot[axis]:

@@ -1,4 +1,4 @@
-"""What a step does with a fluid: before, in and after the iterations of a substep.
+"""Phases of a fluid: before, in and after the iterations of a substep.
 
 The arithmetic is C++: ``native/fluid_search.h``, ``fluid_density.h`` and ``fluid_velocity.h``.
 """
@@ -20,18 +20,20 @@ from pbd_gym.kernels.native import call
 
 
 class FluidPhases(NamedTuple):
-    """Warp functions for one group. There are none in a scene without fluid."""
+    """Warp functions for one group; absent in a scene without fluid."""
 
     search: Any
-    """(model, body, fluid, control, substep, group, thread, threads): after the prediction of a substep."""
+    """Function (model, body, fluid, control, substep, group, thread, threads), called after the prediction of a
+    substep.
+    """
     project: Any
-    """(model, body, fluid, iterations, group, thread, threads): in every iteration."""
+    """Function (model, body, fluid, iterations, group, thread, threads), called in every iteration."""
     settle: Any
-    """(model, body, fluid, substep, group, thread, threads): after the last iteration."""
+    """Function (model, body, fluid, substep, group, thread, threads), called after the last iteration."""
 
 
 def _make_sort(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the search: it sorts particles by cells, and fills rows and lists from the predicted positions."""
+    """Build the search, which sorts particles by cells and fills rows and lists from the predicted positions."""
     body_: Any = body_type(wide.vec)
     scratch_: Any = scratch_type(wide.scalar)
     assert options.fluid is not None
@@ -69,7 +71,7 @@ def _make_project(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
 
 def _make_settle(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -> Any:
-    """Build the end of a substep of the fluid, after its last iteration."""
+    """Build the end of a fluid's substep, after its last iteration."""
     body_: Any = body_type(wide.vec)
     scratch_: Any = scratch_type(wide.scalar)
     substep_: Any = substep_type(wide.vec)
@@ -97,7 +99,7 @@ def make_fluid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
 
     Args:
         wide: one lane, and the precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
         bouncing: whether some collider has a restitution; a fluid has none.

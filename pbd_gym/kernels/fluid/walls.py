@@ -1,8 +1,8 @@
 """Walls of a fluid: colliders near its particles, as planes that hold for a substep.
 
-Distances are worked out for several particles of the environment at once, by the functions that other bodies use for
-one particle of several environments. A particle that may pass through a collider in a substep is stopped there first,
-as any other.
+Distances are computed for several particles of the environment at once, by the functions that other bodies use for one
+particle of several environments. A particle that may pass through a collider in a substep is stopped there first, like
+any other.
 """
 
 import functools
@@ -24,11 +24,11 @@ from pbd_gym.kernels.native import call
 
 @functools.cache
 def make_walls(lone: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
-    """Build the function that notes the walls near every particle, at the end of the substep.
+    """Build the function that records the walls near every particle at the end of the substep.
 
     Args:
         lone: one lane, and the precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
     """
@@ -63,7 +63,7 @@ def make_walls(lone: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
 
 
 def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: Part, index: int) -> Any:
-    """Build what notes the colliders of one part near some particles."""
+    """Build the function that records the colliders of one part near some particles."""
     any_positive = many.any_positive
     vec: Any = many.vec
     scalar: Any = many.scalar
@@ -111,7 +111,7 @@ def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: P
 
 
 def _then(lone: Wide, many: Wide, data: Any, before: Any, last: Any) -> Any:
-    """Join what is done for two parts into one function."""
+    """Chain the functions of two parts into one."""
     vec, scalar = many.vec, many.scalar
     body_, scratch_ = body_type(lone.vec), scratch_type(lone.scalar)
 
@@ -126,7 +126,7 @@ def _then(lone: Wide, many: Wide, data: Any, before: Any, last: Any) -> Any:
 
 @functools.cache
 def make_stop_at_all(lone: Wide, parts: tuple[Part, ...]) -> Any:
-    """Build the function that stops a particle at all colliders, or return None where nothing can be passed through."""
+    """Build the function that stops a particle at all colliders, or return None if none can be passed through."""
     stops = [make_stop(lone, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
     if not stops:
         return None
@@ -143,10 +143,10 @@ def make_stop_at_all(lone: Wide, parts: tuple[Part, ...]) -> Any:
 
 @functools.cache
 def make_stops(lone: Wide, data: Any, parts: tuple[Part, ...]) -> Any:
-    """Build the function that stops what may have passed through a collider since the start of the substep.
+    """Build the function that stops particles which may have passed through a collider since the start of the substep.
 
-    A particle keeps its radius from colliders, so that it takes more than that and half the thickness of a collider,
-    less what the collider itself moves, to get to the other half of it.
+    A particle keeps its radius away from colliders, so it must move more than that plus half the thickness of a
+    collider, less the collider's own movement, to get to the other half of it.
 
     Args:
         lone: one lane, and the precision.
@@ -154,7 +154,7 @@ def make_stops(lone: Wide, data: Any, parts: tuple[Part, ...]) -> Any:
         parts: colliders by shape and by whether they move.
 
     Returns:
-        The function, or None where nothing can be passed through.
+        The function, or None if nothing can be passed through.
     """
     stop = make_stop_at_all(lone, parts)
     if stop is None:
@@ -179,7 +179,7 @@ def make_stops(lone: Wide, data: Any, parts: tuple[Part, ...]) -> Any:
 
 
 def _make_safe(lone: Wide, data: Any, index: int, part: Part) -> Any:
-    """Build the function for how far a particle can go without getting beyond the middle of a collider [m]."""
+    """Build the function for the distance a particle can move without passing the middle of a collider [m]."""
     scalar, body_ = lone.scalar, body_type(lone.vec)
 
     @wp.func
@@ -206,7 +206,7 @@ def _make_safe(lone: Wide, data: Any, index: int, part: Part) -> Any:
 
 
 def _least(lone: Wide, data: Any, before: Any, last: Any) -> Any:
-    """Join two of these into their smaller result."""
+    """Combine two such functions into one that returns the smaller result."""
     body_ = body_type(lone.vec)
 
     @wp.func

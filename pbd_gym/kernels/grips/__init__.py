@@ -1,1 +1,1 @@
-"""Particles that are held: what moves them, and the forces that takes."""
+"""Held particles: their motion, and the forces it takes."""

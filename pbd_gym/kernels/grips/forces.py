@@ -1,8 +1,8 @@
-"""Forces at grips: what constraints and tethers would have moved a held particle by, if it could move.
+"""Forces at grips: the displacement that constraints and tethers would have given a held particle, if it could move.
 
 A constraint with the multiplier l pulls at its particles with the force ``l grad C / h^2``, where h is the substep.
-Free particles move by it; what is held has no inverse mass and does not. The sum of these corrections per inverse mass,
-over all substeps, is what the body pulls with, exactly: in each substep internal forces add up to nothing.
+Free particles move by it; held ones have no inverse mass and do not. The sum of these corrections per inverse mass,
+over all substeps, is exactly the body's pull: in each substep internal forces cancel.
 """
 
 import functools
@@ -16,21 +16,21 @@ from pbd_gym.kernels.lanes.wide import Wide
 
 
 class GripForces(NamedTuple):
-    """Warp functions that clear the sums before a step, and make forces of them after it."""
+    """Warp functions that clear the sums before a step, and turn them into forces after it."""
 
     clear: Any
-    """(state, group, thread, thread_count), for all threads."""
+    """Function (state, group, thread, thread_count), for all threads."""
     report: Any
-    """(state, settings, control, now, group), for one thread."""
+    """Function (state, settings, control, now, group), for one thread."""
 
 
 @functools.cache
 def make_grip_forces(wide: Wide, forces: bool) -> GripForces:
-    """Build both functions.
+    """Build both functions of :class:`GripForces`.
 
     Args:
         wide: lane count and precision.
-        forces: whether forces act on particles from outside.
+        forces: whether external forces act on particles.
     """
     vec, scalar, lanes = wide.vec, wide.scalar, wide.lanes
     state_, settings_, substep_ = state_type(vec), settings_type(scalar), substep_type(vec)

@@ -1,4 +1,4 @@
-"""Which particles grips hold: a held particle is infinitely heavy."""
+"""Holding of particles by grips: a held particle is infinitely heavy."""
 
 from typing import Any, no_type_check
 
@@ -19,10 +19,9 @@ def set_held(
     inv_mass: wp.array3d[Any],
     velocities: wp.array4d[Any],
 ):
-    """Let grip ``slot`` of environment ``env`` hold ``particle``, or nothing if that is -1.
+    """Make grip ``slot`` of environment ``env`` hold ``particle``, or nothing if that is -1.
 
-    A particle that is let go gets its inverse mass back and keeps its velocity, except that a pinned one stops where it
-    is.
+    A released particle gets its inverse mass back and keeps its velocity, except that a pinned one stops where it is.
     """
     group = env // lanes
     lane = env % lanes
@@ -47,7 +46,7 @@ def hold(
     inv_mass: wp.array3d[Any],
     velocities: wp.array4d[Any],
 ):
-    """Let grips hold the wanted particles, shape (envs, grips); all let go first, so that two grips can swap."""
+    """Make grips hold the wanted particles, shape (envs, grips); all release first, so that two grips can swap."""
     env = wp.tid()
     for slot in range(held.shape[1]):
         set_held(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)

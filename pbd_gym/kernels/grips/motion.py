@@ -1,4 +1,4 @@
-"""What grips do during a step: a held particle is an infinitely heavy one that moves at a given velocity."""
+"""Motion of grips during a step: a held particle is infinitely heavy and moves at a given velocity."""
 
 import functools
 from typing import Any, NamedTuple, no_type_check
@@ -13,14 +13,14 @@ class GripMotion(NamedTuple):
     """Warp functions of (state, control, settings, group), for one thread of a group."""
 
     start: Any
-    """Gives held particles the velocity of their grip, with which the prediction then carries them along."""
+    """Function that gives held particles the velocity of their grip, with which the prediction carries them along."""
     arrive: Any
-    """Puts grips and held particles exactly where they were to go, from which rounding has moved them a little."""
+    """Function that puts grips and held particles exactly at their targets, removing the drift of rounding."""
 
 
 @functools.cache
 def make_grip_motion(wide: Wide) -> GripMotion:
-    """Build both functions; grips travel along straight lines by ``control.motion`` [m]."""
+    """Build both functions of :class:`GripMotion`; grips move along straight lines by ``control.motion`` [m]."""
     scalar, lanes = wide.scalar, wide.lanes
     state_, control_, settings_ = state_type(wide.vec), control_type(wide.vec), settings_type(scalar)
 

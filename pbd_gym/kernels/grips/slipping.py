@@ -1,4 +1,4 @@
-"""Grips that are too weak: they open at the end of a control step in which what they held pulled too hard."""
+"""Slipping grips: they open at the end of a control step in which the held body pulled too hard."""
 
 from typing import Any, no_type_check
 
@@ -25,9 +25,9 @@ def slip(
     # Out:
     slipped: wp.array2d[wp.int32],
 ):
-    """Open every grip whose force [N] is above the limit of its environment, and note which have opened.
+    """Open every grip whose force [N] is above the limit of its environment, and record which have opened.
 
-    A kernel of its own, which runs after the step: without limits, steps are what they were.
+    This is a separate kernel that runs after the step, so without limits steps are unchanged.
     """
     env = first + wp.tid()
     for grip in range(held.shape[1]):

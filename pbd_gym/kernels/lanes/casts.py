@@ -1,4 +1,4 @@
-"""Copies from one precision into another, which Warp's own copies do not make."""
+"""Copies between precisions, which Warp's own copies do not support."""
 
 from typing import no_type_check
 

@@ -17,13 +17,13 @@ from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import MODULE_OPTIONS, call, lanes_type
 
 _SQUARINGS = {wp.float32: 10, wp.float64: 14}
-"""Squarings of the 4x4 matrix: its eigenvalues are raised to the power 2^10 or 2^14."""
+"""Number of squarings of the 4x4 matrix: its eigenvalues are raised to the power 2^10 or 2^14."""
 SQUARINGS_OF_MANY = {wp.float32: 14, wp.float64: 18}
-"""The same for a set of particles; more than a tetrahedron needs, because a long rod has two small singular values."""
+"""The same for a set of particles; more than for a tetrahedron, because a long rod has two small singular values."""
 
 
 def _rotation_text(precision: str) -> str:
-    """Return C++ statements that take a matrix ``a00 ... a22`` to its rotation ``r00 ... r22``, all of type V."""
+    """Return C++ statements that compute the rotation ``r00 ... r22`` of a matrix ``a00 ... a22``, all of type V."""
     squarings = _SQUARINGS[wp.float64 if precision == "float64" else wp.float32]
     rows = ", ".join("{" + ", ".join(f"a{row}{column}" for column in range(3)) + "}" for row in range(3))
     found = (f"r{name} = turn.{row}.{axis}" for name, (row, axis) in zip(_ENTRIES, product("abc", "xyz"), strict=True))
@@ -31,7 +31,7 @@ def _rotation_text(precision: str) -> str:
 
 
 def _evaluate(*entries: Any) -> tuple[Any, ...]:
-    """Return the entries of the rotation in NumPy; of complex numbers its analytic continuation from det > 0.
+    """Return the entries of the rotation in NumPy; for complex numbers its analytic continuation from det > 0.
 
     Newton's iteration for the polar decomposition (Higham 1986, doi:10.1137/0907079), without conjugation.
     """
@@ -52,9 +52,9 @@ _FUNCTION = Function(
 
 
 def nearest_rotation(matrix: Matrix) -> Matrix:
-    """Return the proper rotation nearest to a traced matrix, as one that does not change with it.
+    """Return the proper rotation nearest to a traced matrix, as a constant under differentiation.
 
-    As it minimises ``|A - R|`` and maximises ``R : A``, its change drops out of the gradient of either.
+    Since it minimises ``|A - R|`` and maximises ``R : A``, its change drops out of the gradient of either.
     """
     entries = [stop_gradient(entry) for entry in _FUNCTION(*matrix.entries)]
     return Matrix(tuple(tuple(entries[3 * row : 3 * row + 3]) for row in range(3)))
@@ -62,7 +62,7 @@ def nearest_rotation(matrix: Matrix) -> Matrix:
 
 @functools.cache
 def make_rotate(wide: Wide) -> Any:
-    """Build a kernel that takes matrices to their rotations, for those who want nothing else.
+    """Build a kernel that computes only the rotations of matrices.
 
     Its arguments are two arrays of shape (n, 9), entries row by row and one vector of lanes each, the second for the
     results; a launch has n threads.

@@ -34,9 +34,9 @@ return (uint64_t)memory;
 
 @functools.cache
 def make_block_memory(size: int) -> Any:
-    """Build the function that returns the address of ``size`` bytes that the threads of a block share.
+    """Build the function that returns the address of ``size`` bytes shared by the threads of a block.
 
-    On a CPU, where a block is one thread, it is plain memory, the same for every thread: it serves tests there.
+    On a CPU, where a block is one thread, it is plain memory, the same for every thread, for use in tests.
     """
 
     @wp.func_native(_BLOCK_MEMORY.replace("SIZE", str(max(size, 16))))
@@ -50,24 +50,27 @@ class Wide:
     """Types and lane-wise functions for one combination of lane count and scalar type."""
 
     lanes: int
-    """Environments of a group. Loops over them run to ``int(wp.static(lanes))``: Warp would write out a plain constant
-    sixteen times, which took compilers a quarter of their time for a step with moving colliders."""
+    """Environments of a group. Loops over them run to ``int(wp.static(lanes))``: Warp would unroll a plain constant
+    sixteen times, which took a quarter of the compile time of a step with moving colliders.
+    """
     scalar: Any
     vec: Any
     sqrt: Any
-    """(a: vec) -> vec: square root."""
+    """Function (a: vec) -> vec that returns the square root."""
     floor: Any
-    """(a: vec, low: scalar) -> vec: the larger of the two."""
+    """Function (a: vec, low: scalar) -> vec that returns the larger of the two."""
     positive: Any
-    """(a: vec, value: scalar) -> vec: ``value`` where a > 0, else 0."""
+    """Function (a: vec, value: scalar) -> vec that returns ``value`` where a > 0, otherwise 0."""
     pick: Any
-    """(a: vec, yes: vec, no: vec) -> vec: ``yes`` where a > 0, else ``no``."""
+    """Function (a: vec, yes: vec, no: vec) -> vec that returns ``yes`` where a > 0, otherwise ``no``."""
     power: Any
-    """(a: scalar, b: vec) -> vec: a to the power b."""
+    """Function (a: scalar, b: vec) -> vec that returns a to the power b."""
     exceeds: Any
-    """(a: vec, limit: scalar, flag: vec) -> vec: 1 where a is above the limit or NaN, else ``flag``."""
+    """Function (a: vec, limit: scalar, flag: vec) -> vec that returns 1 where a is above the limit or NaN, otherwise
+    ``flag``.
+    """
     any_positive: Any
-    """(a: vec) -> bool: whether a > 0 in some lane."""
+    """Function (a: vec) -> bool that returns whether a > 0 in any lane."""
 
 
 @functools.cache

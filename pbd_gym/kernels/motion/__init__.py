@@ -1,1 +1,1 @@
-"""From velocities to positions and back, and the drag of the air."""
+"""Motion from velocities to positions and back, and the drag of the air."""

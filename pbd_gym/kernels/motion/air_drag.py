@@ -1,12 +1,12 @@
 """Wind: the drag of air on the triangles of cloth.
 
 The force on a triangle of area A and unit normal n, at whose middle air of the density rho flows past with u, its
-velocity relative to the triangle, is quadratic in the parts of u along the normal and beside it,
+velocity relative to the triangle, is quadratic in the parts of u along the normal and tangential to it,
 
     F = rho A / 2 (c_n |u_n| u_n + c_t |u_t| u_t),    u_n = (u . n) n,    u_t = u - u_n.
 
 Each part has a coefficient of its own, the cross-flow principle (Hoerner 1965, Fluid-Dynamic Drag, chapter 3). A third
-of F goes to each corner. It is worked out once a substep, from velocities at its start and before they bounce.
+of F goes to each corner. It is computed once per substep, from velocities at its start and before they bounce.
 
 Drag is stiff where cloth is light: a force that would more than stop a particle relative to the air within the substep
 is reduced to one that does not. With K the sum of rho A / 6 max(c_n |u_n|, c_t |u_t|) over its triangles, the forces on
@@ -29,19 +29,21 @@ class AirDrag(NamedTuple):
     """Warp functions for all threads of a block, with a barrier between them."""
 
     begin: Any
-    """(air, positions, velocities, inv_h, group, thread, thread_count): drag on triangles from given velocities."""
+    """Function (air, positions, velocities, inv_h, group, thread, thread_count): drag on triangles from given
+    velocities.
+    """
     blow: Any
-    """(air, positions, previous, inv_h, group, thread, thread_count): the same from the change of positions."""
+    """Function (air, positions, previous, inv_h, group, thread, thread_count): drag from the change of positions."""
     gather: Any
-    """(control, inv_mass, h, group, thread, thread_count): forces on particles."""
+    """Function (control, inv_mass, h, group, thread, thread_count): forces on particles."""
 
 
 def _make_blow(wide: Wide, measured: bool) -> Any:
-    """Build what works out the drag on triangles.
+    """Build the function that computes the drag on triangles.
 
     Args:
         wide: lane count and precision.
-        measured: whether velocities are changes of positions.
+        measured: whether velocities are derived from changes of positions.
     """
     vec: Any = wide.vec
     scalar: Any = wide.scalar
@@ -60,11 +62,11 @@ def _make_blow(wide: Wide, measured: bool) -> Any:
 
 @functools.cache
 def make_air_drag(wide: Wide, options: SweepOptions, control_: Any) -> AirDrag:
-    """Build the functions.
+    """Build the functions of :class:`AirDrag`.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         control_: the struct of the control, which has the air.
     """
     vec, scalar, floor = wide.vec, wide.scalar, wide.floor

@@ -1,4 +1,4 @@
-"""Positions from velocities and back: the prediction of a substep, and what follows from its corrected positions."""
+"""Time integration: the prediction of a substep, and velocities from its corrected positions."""
 
 import functools
 from typing import Any, no_type_check
@@ -22,7 +22,7 @@ def make_predict(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
     """
     positive, body_, substep_ = wide.positive, body_type(wide.vec), substep_type(wide.vec)
@@ -52,13 +52,13 @@ def make_predict(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
 @functools.cache
 def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -> Any:
-    """Build what leads from one substep to the next: ``v = (x - previous) / h``, damped, and the next prediction.
+    """Build the transition from one substep to the next: ``v = (x - previous) / h``, damped, and the next prediction.
 
-    Both in one pass over memory.
+    Both take one pass over memory.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         bouncing: whether velocities are in ``body.velocity`` already, after restitution.
     """
@@ -91,14 +91,14 @@ def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -
 
 @functools.cache
 def make_finish(wide: Wide, options: SweepOptions, bouncing: bool) -> Any:
-    """Build the end of a step: velocities into the state, and positions too where ``body`` has copies of them.
+    """Build the end of a step: velocities into the state, and positions too if ``body`` has copies of them.
 
     Environments in which a particle is faster than ``max_speed`` or farther away than ``far``, or has a NaN for
     its speed or place, are marked as diverged.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         bouncing: whether velocities are in ``body.velocity`` already, after restitution.
     """
     vec, scalar, lanes, pick, exceeds = wide.vec, wide.scalar, wide.lanes, wide.pick, wide.exceeds

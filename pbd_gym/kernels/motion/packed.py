@@ -1,8 +1,8 @@
 """Positions of a lone environment in rows of four, x, y, z and the weight: one register holds two particles.
 
-A batch has a number for each environment at every place, and fills the vector units with these. A lone environment
-fills them with several constraints of a colour instead (:mod:`pbd_gym.kernels.solve.sweep`), for which whole rows are
-loaded and stored.
+A batch has a number for each environment at every place, which fill the vector units. A lone environment fills them
+with several constraints of a colour instead (:mod:`pbd_gym.kernels.solve.sweep`), for which whole rows are loaded and
+stored.
 """
 
 import functools

@@ -1,9 +1,9 @@
-"""C++ of the kernels: headers of templates, and how Warp functions call them.
+"""C++ of the kernels: template headers, and their use from Warp functions.
 
 The body of a ``wp.func_native`` stands within a function, where there are no templates. So the C++ is in headers, at
 the scope of the module: ``@wp.kernel(module="unique", module_options=MODULE_OPTIONS)``, or
 ``wp.set_module_options(MODULE_OPTIONS)`` for all kernels of a Python module. A native function is one :func:`call`.
-What is chosen when a kernel is built is a template argument.
+Choices made when a kernel is built are template arguments.
 """
 
 import functools
@@ -21,8 +21,8 @@ _DEFINED = f"#define PBD_CPU_BLOCKS {int(hasattr(wp.config, 'enable_cpu_blocks')
 
 MODULE_OPTIONS: dict[str, Any] = {
     "extra_build_options": wp.ModuleBuildOptions(
-        # By its whole path: with a folder to search, Clang would not share a precompiled header of Warp's, which takes
-        # longer than most kernels, with modules that have no options. NVRTC finds what a header includes only so.
+        # Included by its full path: with a search folder, Clang would not share Warp's precompiled header, which takes
+        # longer than most kernels, with modules that have no options. NVRTC finds nested includes only this way.
         extra_cpu_preamble=f'{_DEFINED}#include "{FOLDER.as_posix()}/pbd.h"\n',
         extra_cuda_include_dirs=[FOLDER],
         extra_cuda_preamble=f'{_DEFINED}#include "pbd.h"\n',
@@ -53,7 +53,7 @@ def call(function: str, *template: Any, arguments: str) -> str:
     Args:
         function: name in the namespace ``pbd``.
         *template: its template arguments: types by their C++ names, bools and ints; C++17 takes no floats.
-        arguments: what it is called with, in the names of the Warp function.
+        arguments: its arguments, by their names in the Warp function.
     """
     written = (str(int(each)) if isinstance(each, bool) else str(each) for each in template)
     return f"pbd::{function}<{', '.join(written)}>({arguments});"
@@ -64,7 +64,7 @@ def constant(name: str) -> float:
     """Return a number that a header defines as ``constexpr double NAME = ...;`` or ``constexpr int``.
 
     Raises:
-        KeyError: for a name that no header has.
+        KeyError: for a name that no header defines.
     """
     for path in sorted(FOLDER.glob("*.h")):
         found = re.search(rf"^constexpr (?:double|int) {name} = ([^;]+);", path.read_text(), re.MULTILINE)

@@ -1,1 +1,1 @@
-"""Rigid bodies: particles that move as their body does, and bodies that move as their particles are pushed."""
+"""Rigid bodies: particles that move with their body, and bodies that move when their particles are pushed."""

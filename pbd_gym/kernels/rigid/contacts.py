@@ -1,4 +1,4 @@
-"""Contacts of rigid bodies with colliders: all balls of a body that touch some are looked at together.
+"""Contacts of rigid bodies with colliders: all touching balls of a body are solved together.
 
 ``native/rigid_contacts.h`` says how they push the body out.
 """
@@ -26,7 +26,7 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
     """
@@ -68,7 +68,7 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
     def collide(
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int
     ):  # fmt: skip
-        """Hold body ``b`` where it touches colliders."""
+        """Keep body ``b`` out of colliders."""
         count = touch(model, colliders, body, rigid, now, round, group, b, 0)
         if count > 0:
             solve(model, body, rigid, now, group, b, count)
@@ -79,7 +79,7 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
 def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: int, solve: Any) -> Any:
     """Build the search for contacts of a body with the colliders of one part.
 
-    Where there is no room for more of them, it has those solved that there are.
+    When there is no room for more, the contacts found so far are solved.
     """
     any_positive = wide.any_positive
     vec: Any = wide.vec
@@ -112,7 +112,10 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int,
         start: int,
     ):  # fmt: skip
-        """Record the contacts of body ``b`` with every collider of the part. Returns how many there are then."""
+        """Record the contacts of body ``b`` with every collider of the part.
+
+        Returns the resulting number of contacts.
+        """
         count = int(start)
         size = vec(scalar(1.0))
         if wp.static(options.varied):

@@ -1,6 +1,6 @@
-"""How rigid bodies move: where they are at first, their free motion, joints, and the velocity that they end with.
+"""Motion of rigid bodies: their initial places, free motion, joints, and final velocities.
 
-``native/rigid_motion.h`` says how a body turns in a substep, ``native/rigid_joints.h`` what moves it besides.
+``native/rigid_motion.h`` describes how a body turns in a substep, ``native/rigid_joints.h`` what else moves it.
 """
 
 import functools
@@ -23,9 +23,9 @@ def rigid_call(function: str, wide: Wide, options: SweepOptions, *template: Any,
     Args:
         function: name in the namespace ``pbd``.
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         *template: further template arguments.
-        arguments: what it is called with, in the names of the Warp function.
+        arguments: its arguments, by their names in the Warp function.
     """
     columns = (int(SIZE), int(DENSITY)) if options.varied else (-1, -1)
     chosen = f"pbd::RigidOptions<{4 if options.packed else 3}, {columns[0]}, {columns[1]}, "
@@ -37,13 +37,15 @@ class RigidMotion(NamedTuple):
     """Warp functions of (model, body, rigid, substep, group, thread, threads); the third takes no substep."""
 
     find: Any
-    """Finds bodies in their particles, at the start of a step, once these have been predicted."""
+    """Function that locates bodies from their particles at the start of a step, after the prediction."""
     turn: Any
-    """Turns the prediction of particles into the free motion of their body."""
+    """Function that turns the prediction of particles into the free motion of their body."""
     gather: Any
-    """Moves bodies as their particles have been pushed and joints want, and particles with them."""
+    """Function that moves bodies, with their particles, according to pushes on the particles and to joints."""
     settle: Any
-    """Gives particles the velocities of their body, by the positions before the substep: ``previous = x - h v``."""
+    """Function that gives particles the velocities of their body, through the positions before the substep: ``previous
+    = x - h v``.
+    """
 
 
 @functools.cache
@@ -52,9 +54,9 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
-        bouncing: whether velocities are taken from ``body.velocity`` after this.
+        bouncing: whether velocities are read from ``body.velocity`` afterwards.
     """
     body_: Any = body_type(wide.vec)
     rigid_: Any = scratch_type(wide.vec)

@@ -1,14 +1,14 @@
-"""What a step does with rigid bodies: before, in and after the iterations of a substep.
+"""Phases of rigid bodies: before, in and after the iterations of a substep.
 
 A rigid body is a set of particles, and nothing else lasts from step to step. A step begins by finding the place and
-the orientation of each body in its particles, and moves it from there as a body of six degrees of freedom, with its
-particles. So all that knows particles knows rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
-What these do to a particle becomes an impulse on its body (``native/rigid_joints.h``). Colliders, joints and other
+orientation of each body from its particles, and then moves it as a body of six degrees of freedom, with its particles.
+So everything that handles particles handles rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
+Their effect on a particle becomes an impulse on its body (``native/rigid_joints.h``). Colliders, joints and other
 bodies (``native/rigid_meetings.h``) act on the body as a whole and do not wait for particles to drag it along; nor do
 contacts with other particles, which reckon with the mass of the body (:mod:`pbd_gym.kernels.contacts.particles`).
 
-What is held or pinned counts as many times heavier than its body, so that the body turns about it, and it stays where
-it is.
+A held or pinned particle counts as many times heavier than its body, so that the body turns about it and it stays in
+place.
 """
 
 import functools
@@ -25,20 +25,21 @@ from pbd_gym.kernels.rigid.contacts import make_collide
 from pbd_gym.kernels.rigid.motion import make_motion, rigid_call
 
 ROUNDS = 3
-"""Of contacts between bodies, then with colliders, while bodies meet."""
+"""Rounds of contacts between bodies, then with colliders, while bodies meet."""
 
 
 class RigidPhases(NamedTuple):
-    """Warp functions for one group. There are none in a scene without rigid bodies."""
+    """Warp functions for one group; absent in a scene without rigid bodies."""
 
     find: Any
-    """(model, body, rigid, substep, group, thread, threads): after the first prediction of a step."""
+    """Function (model, body, rigid, substep, group, thread, threads), called after the first prediction of a step."""
     turn: Any
-    """(model, body, rigid, substep, group, thread, threads): after every prediction."""
+    """Function (model, body, rigid, substep, group, thread, threads), called after every prediction."""
     solve: Any
-    """(model, colliders, body, rigid, substep, group, thread, threads): at the end of every iteration."""
+    """Function (model, colliders, body, rigid, substep, group, thread, threads), called at the end of every iteration.
+    """
     settle: Any
-    """(model, body, rigid, substep, group, thread, threads): after the last iteration."""
+    """Function (model, body, rigid, substep, group, thread, threads), called after the last iteration."""
 
 
 @functools.cache
@@ -47,7 +48,7 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
         bouncing: whether some collider has a restitution.

@@ -30,14 +30,14 @@ from pbd_gym.kernels.native import constant, precision
 from pbd_gym.kernels.solve.projection import Inputs, relaxation, solve, solve_damping
 
 PINNED_FACTOR = constant("PINNED_FACTOR")
-"""How many times its mass a pinned or held particle weighs in the fit."""
+"""Factor by which a pinned or held particle's mass is scaled in the fit."""
 
 
 def cluster_text(options: SweepOptions, scalar: Any) -> str:
     """Return C++ statements that pull cluster ``c`` towards its goals.
 
     Args:
-        options: what to compile for.
+        options: options to compile for.
         scalar: ``wp.float32`` or ``wp.float64``.
     """
     inputs = Inputs(options)
@@ -55,7 +55,7 @@ def cluster_damping_text(options: SweepOptions, scalar: Any) -> str:
     """Return C++ statements that damp the velocities of cluster ``c`` relative to its rigid motion.
 
     Args:
-        options: what to compile for.
+        options: options to compile for.
         scalar: ``wp.float32`` or ``wp.float64``.
     """
     inputs = Inputs(options)

@@ -1,4 +1,4 @@
-"""Tetrahedra that a step leaves inverted or flat; ``native/inverted.h`` counts them."""
+"""Count of tetrahedra that a step leaves inverted or flat, by ``native/inverted.h``."""
 
 import functools
 from typing import Any
@@ -14,7 +14,7 @@ from pbd_gym.kernels.native import call, lanes_type
 
 @functools.cache
 def make_inverted(wide: Wide) -> Any:
-    """Build the function that counts them in every environment of a group, for all threads."""
+    """Build the function that counts inverted tetrahedra in every environment of a group, for all threads."""
     solids_: Any = table_type(wide.scalar)
     state_: Any = state_type(wide.vec)
     given = "solids, state.positions, state.parameters"

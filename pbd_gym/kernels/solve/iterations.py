@@ -1,4 +1,4 @@
-"""Iterations of a substep: one sweep over all kinds, and what Jacobi and Chebyshev make of it."""
+"""Iterations of a substep: one sweep over all kinds, followed by Jacobi's corrections and Chebyshev's extrapolation."""
 
 import functools
 from dataclasses import replace
@@ -16,11 +16,11 @@ from pbd_gym.kernels.lanes.wide import Wide, barrier
 def make_sweeps(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, ...]) -> Any:
     """Build the sweep over the constraints of all kinds, in their order.
 
-    With ``options.symmetric`` every second iteration goes through kinds, colours and constraints backwards.
+    With ``options.symmetric`` every second iteration visits kinds, colours and constraints in reverse order.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         kinds: the constraint kinds, in the order in which an iteration sweeps them.
     """
@@ -45,13 +45,13 @@ def make_sweeps(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, 
 
 @functools.cache
 def make_damping(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, ...]) -> Any:
-    """Build the sweep that damps velocities, over the kinds that are damped, in their order; None where none are.
+    """Build the sweep that damps velocities, over the damped kinds in their order; None if there are none.
 
-    It goes from constraint to constraint whatever the method of the iterations is.
+    It visits constraints one after the other, whatever the method of the iterations.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         kinds: all constraint kinds, in the order in which an iteration sweeps them.
     """
@@ -98,7 +98,7 @@ def make_next_omega(scalar: Any) -> Any:
     @wp.func
     @no_type_check
     def next_omega(omega: scalar, spectral_radius: scalar, iteration: int):
-        """Return the weight of an iteration from that of the one before.
+        """Return the weight of an iteration from the previous one.
 
         It is 1 twice, ``2 / (2 - rho^2)``, then ``4 / (4 - rho^2 omega)``: Golub, Varga 1961; Wang 2015,
         doi:10.1145/2816795.2818063, eq. 11. Acceleration starts with the third iteration, the first that has two before
@@ -117,10 +117,10 @@ def make_next_omega(scalar: Any) -> Any:
 
 @functools.cache
 def make_correct(wide: Wide, options: SweepOptions) -> Any:
-    """Build what follows a sweep: Jacobi's corrections are applied, and iterations are extrapolated.
+    """Build the function that follows a sweep: it applies Jacobi's corrections and extrapolates iterations.
 
     Chebyshev acceleration is ``y = omega (y_new - y_older) + y_older``, for positions and for multipliers: a position
-    that moved without its multiplier would break the balance of forces that iterations are to reach.
+    that moved without its multiplier would break the balance of forces that iterations converge to.
     """
     vec, body_, state_ = wide.vec, body_type(wide.vec), state_type(wide.vec)
     scalar = wide.scalar

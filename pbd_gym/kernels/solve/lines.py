@@ -1,4 +1,4 @@
-"""Lines: chains of distance constraints whose corrections are solved for together, exactly.
+"""Lines: chains of distance constraints whose corrections are solved together, exactly.
 
 Gauss-Seidel moves a correction by one particle a sweep, so a fine thread stretches. The segments k of a line, between
 its particles k and k + 1, make up the system
@@ -58,7 +58,7 @@ def line_damping_text(options: SweepOptions, scalar: Any) -> str:
     """Return the C++ statement that damps a line: ``native/line_damping.h``.
 
     Args:
-        options: what to compile for.
+        options: options to compile for.
         scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
     """
     room = max(options.longest_line, 1)

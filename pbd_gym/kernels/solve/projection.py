@@ -1,7 +1,7 @@
 """The projection of a constraint, traced from its formula: positions in, corrected positions and multiplier out.
 
-The whole of it is one graph: C, gradients, weights, multiplier and moves. What two of these have in common is computed
-once, and what one multiplies and the next divides by cancels.
+It is all one graph: C, gradients, weights, multiplier and moves. Common parts are computed once, and factors that one
+multiplies and the next divides by cancel.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ from pbd_gym.formulas import (
 from pbd_gym.kernels.data.options import SweepOptions
 
 GIVEN = ("size", "inv_size", "before", "memory", "inv_h", "first_iteration")
-"""What a formula may take besides positions and the fields of its kind."""
+"""Arguments that a formula may take besides positions and the fields of its kind."""
 
 
 @dataclass(frozen=True)
 class Residual:
-    """What a formula returns where C alone does not do."""
+    """Result of a formula for which C alone is not enough."""
 
     value: Number
-    """C."""
+    """Value of C."""
     scale: Scalar = 1.0
-    """What gradients are multiplied by: ``q = scale grad C``. With the right scale q needs no division, nor does the
-    step, which is then finite where the gradient is 0/0."""
+    """Factor of the gradients: ``q = scale grad C``. With the right scale neither q nor the step needs a division, so
+    the step is finite where the gradient is 0/0.
+    """
     gradient_of: Number | None = None
-    """What has the gradient of C, where C is written otherwise to keep its digits, or is held back; by default C."""
+    """Number with the gradient of C, if C is written differently to keep its digits, or is held back; by default C."""
     potential: Number | None = None
-    """What has the gradient q, scale included, instead."""
+    """Number with the gradient q, scale included, instead."""
     gradient: Sequence[Vec3] | None = None
-    """q of each particle, where it is written by hand instead."""
+    """Hand-written q of each particle, instead."""
     memory: Number | None = None
-    """What the constraint remembers from now on, if it remembers anything."""
+    """New value of the constraint's memory, if it has one."""
 
     def gradients(self, positions: Sequence[Vec3]) -> list[Vec3]:
         """Return q of each particle.
@@ -72,7 +73,7 @@ class Residual:
 def energy(psi: Number, twice: Number | None = None) -> Residual:
     """Return ``C = sqrt(2 psi)``, so that ``C^2 / 2`` is an energy.
 
-    The gradient of C is that of psi over C, at rest 0/0. With C as the scale the step takes the gradient of psi alone,
+    The gradient of C is that of psi over C, at rest 0/0. With C as the scale the step uses the gradient of psi alone,
     which is zero at rest and needs no threshold.
 
     Args:
@@ -84,10 +85,10 @@ def energy(psi: Number, twice: Number | None = None) -> Residual:
 
 
 class Inputs:
-    """What the formulas of a kernel are given: symbols of one trace.
+    """Inputs of a kernel's formulas: symbols of one trace.
 
     Args:
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
     """
 
     def __init__(self, options: SweepOptions) -> None:
@@ -109,15 +110,15 @@ class Inputs:
         return [Vec3(*(self.graph.symbol(f"{axis}{k}") for axis in "xyz")) for k in range(width)]
 
     def before(self, width: int) -> list[Vec3]:
-        """Return their positions at the start of the substep."""
+        """Return the particles' positions at the start of the substep."""
         return [Vec3(*(self.graph.symbol(f"it.before({k}, {i})") for i in range(3))) for k in range(width)]
 
     def weights(self, width: int) -> list[Number]:
-        """Return their inverse masses."""
+        """Return the particles' inverse masses."""
         return [self.graph.symbol(f"w{k}") for k in range(width)]
 
     def field(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Return a field of a kind: a number, a tuple, a vector where there are three, or a matrix."""
+        """Return a field of a kind: a number, a tuple, a vector if it has three entries, or a matrix."""
         if not shape:
             return self.graph.symbol(f"it.number(table.{name})", uniform=True)
         width = shape[-1]
@@ -133,12 +134,12 @@ class Inputs:
         """Trace a formula.
 
         Args:
-            formula: of positions, fields by name, and what is :data:`GIVEN` by name.
+            formula: function of positions, of fields by name, and of anything in :data:`GIVEN` by name.
             width: particles of a constraint.
             fields: shape of each field.
 
         Raises:
-            TypeError: for a formula that returns something else than a number or a :class:`Residual`.
+            TypeError: for a formula that returns anything but a number or a :class:`Residual`.
         """
         given: dict[str, Any] = {}
         for name in needs(formula):
@@ -155,28 +156,28 @@ class Inputs:
 
 
 def needs(formula: Callable[..., Any]) -> list[str]:
-    """Return the names of what a formula takes besides positions."""
+    """Return the names of a formula's arguments besides positions."""
     return list(inspect.signature(formula).parameters)[1:]
 
 
 def solve(
     inputs: Inputs, value: Number, scale: Number, weight: Number, alpha: Number, kept: Number | None = None
 ) -> Number:
-    """Return s, with which particle k moves by ``w_k q_k s`` and the multiplier grows by ``scale s``.
+    """Return s, by which particle k moves by ``w_k q_k s`` and the multiplier grows by ``scale s``.
 
     With gradients g, inverse masses w and alpha = compliance / h^2, XPBD's step is
     ``delta_lambda = -(C + alpha lambda) / (sum w |g|^2 + alpha)``. Macklin et al. 2016,
     doi:10.1145/2994258.2994272, eq. 18. With q = scale g, ``s = delta_lambda / scale`` needs no division by ``scale``,
     which may be zero where g is 0/0. Damping comes after contacts, see :func:`damp`.
 
-    One sweep leaves a constraint softer than its material by what those after it still do to its particles: as if alpha
-    were larger by ``(1 - kept) sum w |g|^2`` (:mod:`pbd_gym.sim.substeps`). With ``kept`` that is taken off
+    One sweep leaves a constraint softer than its material, because later constraints still move its particles: as if
+    alpha were larger by ``(1 - kept) sum w |g|^2`` (:mod:`pbd_gym.sim.substeps`). With ``kept`` that is taken off
     alpha, down to zero.
 
     Args:
-        inputs: of the trace.
+        inputs: inputs of the trace.
         value: C.
-        scale: of the gradients.
+        scale: scale of the gradients.
         weight: ``sum w |q|^2``.
         alpha: compliance over the square of the time step.
         kept: the part of ``sum w |g|^2`` that counts beside the compliance; None for all of it.
@@ -193,7 +194,7 @@ def solve(
 
 
 def solve_damping(inputs: Inputs, scale: Number, weight: Number, advance: Number, alpha: Number) -> Number:
-    """Return s, with which damping changes the displacement of particle k in the substep by ``w_k q_k s``.
+    """Return s, by which damping changes the displacement of particle k in the substep by ``w_k q_k s``.
 
     Damping in proportion to the stiffness with the time constant tau (Rayleigh) has the multiplier
     ``-gamma g.(x - x_prev) / ((1 + gamma) sum w |g|^2 + alpha)`` with gamma = tau / h: XPBD's alpha beta / h with
@@ -201,8 +202,8 @@ def solve_damping(inputs: Inputs, scale: Number, weight: Number, advance: Number
     doi:10.1145/2994258.2994272, eq. 26).
 
     Args:
-        inputs: of the trace.
-        scale: of the gradients.
+        inputs: inputs of the trace.
+        scale: scale of the gradients.
         weight: ``sum w |q|^2``.
         advance: ``sum q . (x - x_prev)``.
         alpha: compliance over the square of the time step.
@@ -213,7 +214,7 @@ def solve_damping(inputs: Inputs, scale: Number, weight: Number, advance: Number
 
 
 def relaxation(inputs: Inputs) -> Number:
-    """Return the part of its correction that a constraint may take in a Jacobi iteration."""
+    """Return the share of its correction that a constraint may apply in a Jacobi iteration."""
     return inputs.graph.symbol("body.relaxation", uniform=True) * inputs.field("share", ())
 
 
@@ -221,12 +222,12 @@ def one_sided(inputs: Inputs, s: Number, value: Number, scale: Number) -> Number
     """Return the step of a constraint that acts on one side only: contacts push, tethers pull.
 
     Where the new multiplier would have the sign of ``side``, it becomes zero instead. Where the constraint is slack and
-    no earlier iteration has used it, nothing happens at all: damping alone is no reason.
+    no earlier iteration has used it, nothing happens at all: damping alone does not activate it.
 
-    The multiplier is that of all iterations of a substep, so a later iteration can take back what an earlier one did
-    too much (projected Gauss-Seidel: Erleben 2013, Numerical methods for linear complementarity problems in
-    physics-based animation, SIGGRAPH course notes). ``side`` is 1 for ``C <= 0``, -1 for ``C >= 0``, and 0 for a
-    constraint that acts on both sides.
+    The multiplier is that of all iterations of a substep, so a later iteration can take back an earlier excess
+    (projected Gauss-Seidel: Erleben 2013, Numerical methods for linear complementarity problems in physics-based
+    animation, SIGGRAPH course notes). ``side`` is 1 for ``C <= 0``, -1 for ``C >= 0``, and 0 for a constraint that acts
+    on both sides.
     """
     side, old = inputs.field("side", ()), inputs.old
     limited = where(side * (old + s * scale) > 0.0, -old / maximum(scale, 1e-30), s)
@@ -254,19 +255,18 @@ def _alpha(inputs: Inputs, power: int) -> Number:
 
 
 def damp(inputs: Inputs, residual: Residual, width: int, power: int, limited: bool) -> list[tuple[str, list[Number]]]:
-    """Return what damping does for one constraint, for :func:`pbd_gym.formulas.emit`.
+    """Return the effect of damping on one constraint, for :func:`pbd_gym.formulas.emit`.
 
-    It works on the velocities at the end of a substep, when constraints and contacts have had their say, and writes
-    them as ``previous = x - h v``. Within the sweep it would brake what gravity and the constraints before it have done
-    and those after it are about to undo: what is at rest would give way. So what does not move is not damped, and each
-    constraint takes energy only, one after the other. Velocity passes: Mueller et al. 2020, Detailed rigid body
-    simulation with extended position based dynamics, doi:10.1111/cgf.14105.
+    It works on the velocities at the end of a substep, after constraints and contacts, and writes them as ``previous =
+    x - h v``. Within the sweep it would brake the effect of gravity and of earlier constraints that later ones are
+    about to undo: a body at rest would sag. This way a body at rest is not damped, and each constraint only removes
+    energy, one after the other. Velocity passes: Mueller et al. 2020, Detailed rigid body simulation with extended
+    position based dynamics, doi:10.1111/cgf.14105.
 
-    A constraint on one side damps no more than it pushes, and nothing where it is slack.
+    A one-sided constraint damps no more than it pushes, and not at all where it is slack.
 
     Args:
-        inputs: of the trace.
-        residual: of the constraint.
+        inputs: inputs of the trace. residual: residual of the constraint.
         width: particles of a constraint.
         power: of an environment's size that the compliance grows with.
         limited: whether it acts on one side only.
@@ -295,13 +295,12 @@ def damp(inputs: Inputs, residual: Residual, width: int, power: int, limited: bo
 def rescue(
     inputs: Inputs, residual: Residual, collapsed: Number, width: int, power: int
 ) -> list[tuple[str, list[Number]]]:
-    """Return what takes one constraint out of a collapse, for :func:`pbd_gym.formulas.emit`.
+    """Return the effect of leading one constraint out of a collapse, for :func:`pbd_gym.formulas.emit`.
 
-    It is a projection of its own, after that of the constraint, without a multiplier that iterations share.
+    It is a separate projection after that of the constraint, without a multiplier shared by iterations.
 
     Args:
-        inputs: of the trace.
-        residual: of the energy that leads out.
+        inputs: inputs of the trace. residual: residual of the energy that leads out.
         collapsed: below zero where the constraint has collapsed; elsewhere nothing moves.
         width: particles of a constraint.
         power: of an environment's size that the compliance grows with.
@@ -324,11 +323,10 @@ def rescue(
 def project(
     inputs: Inputs, residual: Residual, width: int, power: int, limited: bool
 ) -> list[tuple[str, list[Number]]]:
-    """Return what the projection of one constraint does, for :func:`pbd_gym.formulas.emit`.
+    """Return the effect of projecting one constraint, for :func:`pbd_gym.formulas.emit`.
 
     Args:
-        inputs: of the trace.
-        residual: of the constraint.
+        inputs: inputs of the trace. residual: residual of the constraint.
         width: particles of a constraint.
         power: of an environment's size that the compliance grows with.
         limited: whether it acts on one side only.

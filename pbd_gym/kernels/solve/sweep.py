@@ -1,6 +1,6 @@
-"""The sweep over the constraints of one kind: what all kinds share of a Gauss-Seidel or Jacobi iteration.
+"""The sweep over the constraints of one kind: the part of a Gauss-Seidel or Jacobi iteration that all kinds share.
 
-A sweep goes over the colours, and within each over its constraints, of which it projects 1 in every lane or, in a lone
+A sweep visits the colours, and within each its constraints; it projects one at a time in every lane or, in a lone
 environment on a CPU, several at once. The projection itself is traced from the formula of the kind
 (:mod:`pbd_gym.kernels.solve.projection`). Its C++ reads and writes particles through an access (``native/sweep.h``), so
 that the same text serves each of these cases. Clusters of any size loop over their members instead:
@@ -39,12 +39,12 @@ def element_text(
         formula: from traced positions and fields to C, see :class:`pbd_gym.constraints.Kind`.
         width: particles of one constraint.
         fields: shape of each field that the formula may read.
-        options: what to compile for.
+        options: options to compile for.
         scalar: ``wp.float32`` or ``wp.float64``.
         compliance_power: power of an environment's size that the compliance grows with.
         one_sided: whether the field ``side`` says on which side the constraint acts.
         damping: whether to damp.
-        rescue: of constraints that can collapse, a formula that is below zero there, and one for :func:`rescue_text`.
+        rescue: for constraints that can collapse, a formula that is below zero there, and one for :func:`rescue_text`.
     """
     inputs = Inputs(options)
     residual = inputs.residual(formula, width, fields)
@@ -67,13 +67,14 @@ def rescue_text(
 ) -> str:
     """Return C++ statements that follow a projection, for kinds that can collapse.
 
-    Where nothing has collapsed in any lane they are a branch. What has is where the number ``standing`` is below zero.
+    If nothing has collapsed in any lane they are skipped by a branch. A constraint has collapsed where the number
+    ``standing`` is below zero.
 
     Args:
         formula: from traced positions and fields to C of the energy that leads out.
         width: particles of one constraint.
         fields: shape of each field that the formulas may read.
-        options: what to compile for.
+        options: options to compile for.
         scalar: ``wp.float32`` or ``wp.float64``.
         compliance_power: power of an environment's size that the compliance grows with.
     """
@@ -86,12 +87,12 @@ def rescue_text(
 
 
 def _sweep_options(options: SweepOptions, width: int) -> str:
-    """Return the C++ name of what is chosen for a sweep."""
+    """Return the C++ name of a sweep's options."""
     return f"pbd::SweepOptions<{width}, {int(options.packed)}, {int(options.jacobi)}, {int(options.symmetric)}>"
 
 
 def _given(options: SweepOptions) -> str:
-    """Return the statements that define what a projection reads besides its particles and its own numbers."""
+    """Return the statements that define the other inputs of a projection, besides its particles and its own numbers."""
     text = "using V = typename decltype(it)::V;\nusing N = typename decltype(it)::N;\n"
     if options.varied:
         text += f"const V size = it.parameter({int(SIZE)}), inv_size = it.parameter({int(INV_SIZE)});\n"
@@ -109,8 +110,8 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: st
     Args:
         wide: lane count and precision.
         data: the struct of the whole model, with a table called ``name``.
-        options: what to compile for.
-        name: of the kind.
+        options: options to compile for.
+        name: name of the kind.
         text: C++ statements that project the constraint or constraints of the access ``it``.
         width: particles of a constraint; 0 for any number.
     """

@@ -1,16 +1,15 @@
-"""Tethers to what is held or pinned: nothing gets farther from it than along the cloth at rest.
+"""Tethers to held or pinned particles: nothing gets farther from these than along the cloth at rest.
 
 A sweep of stretch constraints carries the pull of a hand by one particle, so cloth that is swung stretches more, the
 finer it is. Long-range attachments (Kim, Chentanez, Mueller 2012, doi:10.2312/SCA/SCA12/305-310) hold every particle
-back at once. Here the anchors are whatever grips hold and whatever is pinned, in each environment for itself: the
-first phase of a step notices what has changed and works out the lengths anew, so that everything that closes a grip,
-sets a pin or restores a state is served alike.
+back at once. Here the anchors are the held and pinned particles of each environment: the first phase of a step detects
+changes and recomputes the lengths, so closing a grip, setting a pin and restoring a state are all handled alike.
 
-Anchors that are farther apart than the cloth between them are not to tear at it by turns. All tethers of an environment
+Anchors farther apart than the cloth between them must not tear at it in turns. All tethers of an environment
 grow by the factor by which the worst pair of anchors is too far apart; by the triangle inequality there is then a place
-for every particle, and the strain of a thread between two hands is even. Constraints do not want that: a hand by one
-particle stretches cloth most where it holds it. Where hands pull, tethers therefore act after the constraints too, and
-the force at the hands is more than what the material alone would pull with.
+for every particle, and the strain of a thread between two hands is even. Constraints work against that: a hand that
+holds one particle stretches cloth most near itself. Where hands pull, tethers therefore also act after the constraints,
+and the force at the hands exceeds the pull of the material alone.
 """
 
 import functools
@@ -27,30 +26,33 @@ from pbd_gym.kernels.lanes.wide import Wide, barrier
 from pbd_gym.kernels.native import call, lanes_type
 
 PULLED = 1.01
-"""Tethers act once more after the sweep where two anchors are farther apart than along the cloth by more than this
-factor. What is pulled so far is stretched unevenly by the sweep: most at the hands. Below, the unevenness is less than
-this, and hands that go on by half a percent to tighten a towel disturb nothing."""
+"""Factor by which two anchors must be farther apart than along the cloth for tethers to act once more after the sweep.
+A sweep stretches cloth pulled this far unevenly, most at the hands. Below it the unevenness is smaller than this, and
+hands that move on by half a percent to tighten a towel disturb nothing.
+"""
 
 
 class Tethers(NamedTuple):
-    """Warp functions of what tethers do to one group."""
+    """Warp functions that apply tethers to one group."""
 
     measure: Any
-    """(model, state, group, thread, thread_count): finds lengths where a grip holds, or a pin is, something else than
-    before. A barrier has to follow."""
+    """Function (model, state, group, thread, thread_count): updates lengths if a grip's particle or a pin has changed.
+    A barrier must follow.
+    """
     hold: Any
-    """(state, body, inv_h, least, group, thread, thread_count): brings back what is too far from an anchor, in
-    environments that have two anchors too far apart by more than the factor ``least``, in all if that is 0; ends with
-    a barrier."""
+    """Function (state, body, inv_h, least, group, thread, thread_count): pulls back particles too far from an anchor,
+    in environments with two anchors too far apart by more than the factor ``least``, or in all if that is 0; ends with
+    a barrier.
+    """
 
 
 @functools.cache
 def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
-    """Build the functions.
+    """Build the functions of :class:`Tethers`.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for; ``anchors`` is how many there is room for.
+        options: options that the kernel is compiled for; ``anchors`` is the capacity.
         data: the struct of the whole model.
     """
     lanes = wide.lanes
@@ -62,7 +64,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
     @wp.func
     @no_type_check
     def anchor_of(state: state_, slot: int, a: int):
-        """Return the particle that an anchor is, -1 for none: grips come first, then pins."""
+        """Return the particle of an anchor, -1 for none: grips come first, then pins."""
         if a < state.held.shape[1]:
             return state.held[slot, a]
         return state.pins[slot, a - state.held.shape[1]]
@@ -70,7 +72,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
     @wp.func
     @no_type_check
     def way(model: data, j: int, i: int):
-        """Return how far particle i may be from particle j [m]."""
+        """Return the largest distance of particle i from particle j [m]."""
         found = scalar(LOOSE)
         if j >= 0:
             number = model.tethers.body[j]
@@ -119,7 +121,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
     @no_type_check
     def measure(model: data, state: state_, group: int, thread: int, thread_count: int):
         lengthen(model, state, group, thread, thread_count)
-        barrier()  # what has been measured is then taken for done
+        barrier()  # the measured lengths then count as up to date
         if thread == 0:
             settle(model, state, group)
 

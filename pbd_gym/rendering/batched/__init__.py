@@ -1,4 +1,4 @@
-"""Pictures of whole batches, drawn by Warp kernels without a graphics API: what agents see."""
+"""Pictures of whole batches for agents, drawn by Warp kernels without a graphics API."""
 
 from pbd_gym.rendering.batched.rasterizer import Rasterizer
 

@@ -1,7 +1,7 @@
-"""What stands behind everything, as :mod:`pbd_gym.rendering.backdrop`: the sky, checkered planes, and soft shadows.
+"""Backdrops as in :mod:`pbd_gym.rendering.backdrop`: the sky, chequered planes, and soft shadows.
 
-Shadows lie on the ground straight below what is drawn and say where above it something is. What covers a pixel is found
-first, then the edges are blurred.
+Shadows lie on the ground vertically below objects and show where above it these are. Covered pixels are found first,
+then the edges are blurred.
 """
 
 from typing import no_type_check
@@ -34,7 +34,7 @@ from pbd_gym.rendering.raster import FAR, NEAR, edge_of, nearest_on, round_bound
 wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 FLOOR_TONES = wp.constant(5)
-"""Rows of the palette that backdrops are made of, the first ones."""
+"""Rows of the palette used by backdrops, the first ones."""
 VECTORS = wp.constant(CAMERA)
 
 
@@ -46,7 +46,7 @@ def key_size(planes: int) -> int:
 @wp.func
 @no_type_check
 def plane_now(shapes: Shapes, seen: Seen, env: int, plane: int):
-    """Return the normal and the offset of a plane, which may have been moved."""
+    """Return the normal and the offset of a plane, which may have moved."""
     normal = wp.vec3(shapes.planes[plane, 0], shapes.planes[plane, 1], shapes.planes[plane, 2])
     offset = shapes.planes[plane, 3]
     slot = shapes.plane_pose[plane]
@@ -59,7 +59,7 @@ def plane_now(shapes: Shapes, seen: Seen, env: int, plane: int):
 @wp.func
 @no_type_check
 def compare(shapes: Shapes, seen: Seen, backdrop: Backdrop, row: int, env: int, note: bool):
-    """Return whether a number has changed that a backdrop depends on; with ``note``, remember them all."""
+    """Return whether any number that a backdrop depends on has changed; with ``note``, store them all."""
     changed = bool(False)
     column = int(0)
     for k in range(VECTORS + FLOOR_TONES):
@@ -87,7 +87,7 @@ def compare(shapes: Shapes, seen: Seen, backdrop: Backdrop, row: int, env: int, 
 @wp.func
 @no_type_check
 def wave(along: float, width: float):
-    """Return a pattern of cells from -1 to 1, faded where a pixel covers much of one."""
+    """Return a pattern of cells from -1 to 1, faded where a pixel covers much of a cell."""
     phase = along * 0.5 + 0.25
     level = wp.abs(phase - wp.floor(phase) - 0.5) * 4.0 - 1.0
     return wp.clamp(level / width, -1.0, 1.0) * wp.clamp(1.5 - 2.0 * width, 0.0, 1.0)
@@ -96,7 +96,7 @@ def wave(along: float, width: float):
 @wp.func
 @no_type_check
 def border(along: float, width: float):
-    """Return how much of the lines between cells a pixel covers."""
+    """Return the share of a pixel covered by the lines between cells."""
     shifted = along + 0.5
     gap = wp.abs(shifted - wp.floor(shifted) - 0.5)
     thin = wp.min(0.03 / width, 1.0) * wp.clamp(1.5 - 2.0 * width, 0.0, 1.0)
@@ -114,14 +114,14 @@ def draw_backdrop(
     # Out:
     backdrop: Backdrop,
 ):
-    """Draw the backdrops that have changed. Row ``r`` is that of camera ``r % views`` of environment ``r // views``."""
+    """Draw the backdrops that have changed. Row ``r`` belongs to camera ``r % views`` of environment ``r // views``."""
     index, thread = wp.tid()
     row = first + index
     env = row // layout.views
     view = row % seen.cameras.shape[0]
     own = env % seen.palette.shape[0]
     planes = shapes.planes.shape[0]
-    # All threads compare with what there was before, then the first one notes what there is now.
+    # All threads compare with the previous state, then the first one stores the current one.
     changed = compare(shapes, seen, backdrop, row, env, False)
     barrier()
     if not changed:
@@ -191,13 +191,13 @@ DARKEST = wp.constant(SHADOW_ALPHA)
 POINTS = wp.constant(SHADOW_POINTS)
 SHADOW_COLOR = wp.constant(wp.vec3(*SHADOW))
 TAPS = wp.constant(4)
-"""On either side of a pixel."""
+"""Number of blur taps on either side of a pixel."""
 
 
 @wp.func
 @no_type_check
 def weight(k: int):
-    """Return a weight of the blur, about a Gaussian of 1.4 pixels: 8 over k + 4, of 256."""
+    """Return a weight of the blur, approximately a Gaussian of 1.4 pixels: 8 over k + 4, of 256."""
     away = wp.abs(k)
     found = float(70.0)
     if away == 1:
@@ -214,14 +214,14 @@ def weight(k: int):
 @wp.func
 @no_type_check
 def blur_step(width: int, height: int):
-    """Return how many pixels the taps of the blur are apart."""
+    """Return the distance in pixels between the blur's taps."""
     return wp.max(int(wp.round(float(wp.min(width, height)) / float(POINTS))), 1)
 
 
 @wp.func
 @no_type_check
 def grow(scratch: Scratch, picture: int, box: wp.vec4i):
-    """Note that something may be dark in a box."""
+    """Extend the area that may be dark by a box."""
     if box[0] < box[2] and box[1] < box[3]:
         wp.atomic_min(scratch.dark_box, picture, 0, box[0])
         wp.atomic_min(scratch.dark_box, picture, 1, box[1])
@@ -245,9 +245,9 @@ def dark_area(scratch: Scratch, tile: Tile):
 @wp.func
 @no_type_check
 def cast(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
-    """Find which pixels of the ground are covered, and blur that along the rows; :func:`dim` does the columns.
+    """Find the covered pixels of the ground, and blur them along the rows; :func:`dim` does the columns.
 
-    That needs what all threads have found: a barrier has to come in between.
+    That needs the results of all threads, so a barrier must come in between.
     """
     if tile.thread == 0:
         scratch.dark_box[tile.picture, 0] = tile.width
@@ -258,7 +258,7 @@ def cast(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
         for column in range(tile.width):
             scratch.cover[tile.picture, row, column] = 0.0
     barrier()
-    # The first level plane, in the axes of the camera; the way down to it, for each metre of height.
+    # The first level plane, in the axes of the camera; the vector down to it, for each metre of height.
     normal = wp.vec3(0.0, 0.0, 0.0)
     level = float(-1.0)
     slant = float(1.0)
@@ -292,14 +292,14 @@ def cast(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
 @wp.func
 @no_type_check
 def on_ground(point: wp.vec3, normal: wp.vec3, level: float, fall: wp.vec3):
-    """Return the point of the ground straight below another."""
+    """Return the point of the ground vertically below another point."""
     return point - (wp.dot(normal, point) + level) * fall
 
 
 @wp.func
 @no_type_check
 def lay_triangles(shapes: Shapes, scratch: Scratch, tile: Tile, normal: wp.vec3, level: float, fall: wp.vec3):
-    """Cover the pixels of triangles that have been laid on the ground."""
+    """Cover the pixels of triangles projected onto the ground."""
     for t in range(tile.thread, shapes.opaque_count, tile.threads):
         a = on_ground(scratch.points[tile.picture, shapes.triangles[t, 0]], normal, level, fall)
         b = on_ground(scratch.points[tile.picture, shapes.triangles[t, 1]], normal, level, fall)
@@ -362,7 +362,7 @@ def lay_rounds(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile, normal:
 @wp.func
 @no_type_check
 def dim(scratch: Scratch, tile: Tile, box: wp.vec4i, x: int, y: int):
-    """Return how dark the ground is at a pixel within :func:`dark_area`, from 0 to 1."""
+    """Return the darkness of the ground at a pixel within :func:`dark_area`, from 0 to 1."""
     dark = float(0.0)
     step = blur_step(tile.width, tile.height)
     for k in range(-TAPS, TAPS + 1):

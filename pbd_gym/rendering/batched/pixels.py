@@ -1,4 +1,4 @@
-"""The kernel that draws pictures: triangles, balls, tubes, glass and goals over a backdrop, each tile by one thread."""
+"""The kernel that draws pictures: triangles, balls, tubes, glass and goals over a backdrop, one thread per tile."""
 
 import functools
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from pbd_gym.rendering.raster import MISS, NEAR, hit_ball, hit_tube, nearest_on,
 
 @dataclass(frozen=True)
 class Images:
-    """Which images a kernel draws; it is compiled for these alone."""
+    """Types of images that a kernel draws; it is compiled for these alone."""
 
     rgb: bool
     depth: bool
@@ -45,7 +45,7 @@ class Images:
     shadows: bool = False
     """Whether colours are darkened by soft shadows on the ground."""
     glass: bool = False
-    """Whether there are things to see through."""
+    """Whether there are transparent objects."""
 
     @property
     def shaded(self) -> bool:
@@ -56,7 +56,7 @@ class Images:
 @wp.func
 @no_type_check
 def paint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: float, gloss: float):
-    """Write the colour of a pixel, times its brightness and with its highlight added."""
+    """Write a pixel's colour, scaled by its brightness, with its highlight added."""
     for channel in range(3):
         value = wp.clamp(color[channel] * bright + gloss + 0.5, 0.0, 255.0)
         canvas.rgb[tile.env, y, x, 3 * tile.camera + channel] = wp.uint8(value)
@@ -65,7 +65,7 @@ def paint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: fl
 @wp.func
 @no_type_check
 def tint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: float, gloss: float, share: float):
-    """Mix a share of a colour, times its brightness and with its highlight added, into that of a pixel."""
+    """Blend a share of a colour, scaled by its brightness, with its highlight added, into a pixel."""
     for channel in range(3):
         under = float(canvas.rgb[tile.env, y, x, 3 * tile.camera + channel])
         over = wp.clamp(color[channel] * bright + gloss, 0.0, 255.0)
@@ -74,12 +74,12 @@ def tint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: flo
 
 @functools.cache
 def make_fill(images: Images) -> Any:
-    """Build the function that copies the backdrop into a tile, and darkens it where shadows are."""
+    """Build the function that copies the backdrop into a tile, and darkens it in shadows."""
 
     @wp.func
     @no_type_check
     def fill(backdrop: Backdrop, canvas: Canvas, scratch: Scratch, tile: Tile):
-        """Copy the backdrop, and darken it where shadows are."""
+        """Copy the backdrop, and darken it in shadows."""
         row = tile.picture % backdrop.nearness.shape[0]
         for y in range(tile.y0, tile.y1):
             for x in range(tile.x0, tile.x1):
@@ -104,7 +104,7 @@ def make_fill(images: Images) -> Any:
 
 @functools.cache
 def make_draw_triangles(images: Images) -> Any:
-    """Build the function that draws triangles by their edge functions, those nearest to the eye."""
+    """Build the function that draws triangles by their edge functions, keeping the nearest."""
 
     @wp.func
     @no_type_check
@@ -231,9 +231,9 @@ def make_draw_rounds(images: Images) -> Any:
 @wp.func
 @no_type_check
 def draw_glass(shapes: Shapes, seen: Seen, canvas: Canvas, scratch: Scratch, tile: Tile):
-    """Mix the colours of what faces the eye into those of pixels that show nothing nearer.
+    """Blend the colours of glass faces turned to the eye into pixels that show nothing nearer.
 
-    Whichever comes first, panes behind one another look almost the same. Depths and segmentations know nothing of them.
+    Panes behind one another look almost the same in either order. Depths and segmentations do not include them.
     """
     own = tile.env % seen.palette.shape[0]
     for t in range(shapes.opaque_count, shapes.triangles.shape[0]):
@@ -284,7 +284,7 @@ def make_draw_goals(images: Images) -> Any:
     @wp.func
     @no_type_check
     def draw_goals(shapes: Shapes, seen: Seen, backdrop: Backdrop, canvas: Canvas, scratch: Scratch, tile: Tile):
-        """Draw rings round goals, with a dot in the middle and a thin veil between, where nothing is in front."""
+        """Draw rings around goals, with a dot in the middle and a thin veil between, where nothing is in front."""
         own = tile.env % seen.palette.shape[0]
         ground = tile.picture % backdrop.nearness.shape[0]
         for k in range(shapes.goal_particles.shape[0]):
@@ -352,9 +352,9 @@ def make_draw(images: Images) -> Any:
         scratch: Scratch,
         canvas: Canvas,
     ):
-        """Draw pictures. Picture ``p`` is that of camera ``p % views`` of environment ``p // views``.
+        """Draw pictures. Picture ``p`` belongs to camera ``p % views`` of environment ``p // views``.
 
-        Environments that are not chosen keep theirs.
+        Pictures of environments that are not chosen stay unchanged.
         """
         index, thread = wp.tid()
         tile = Tile()

@@ -23,37 +23,37 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.state import State
 
 IMAGES = ("rgb", "depth", "segmentation")
-"""What can be drawn."""
+"""Types of images."""
 _CUDA_THREADS = 128
 """Threads of a block."""
 _TILE = (8, 4)
 
 
 class Rasterizer:
-    """Draws what the cameras see in every environment of a batch.
+    """Draws the cameras' views of every environment of a batch.
 
     Pictures agree with those of :class:`pbd_gym.rendering.Renderer`, without its outlines and smoothing of edges.
-    They do not depend on how many environments there are, nor on where among them one is. Pixel (0, 0) is at the upper
+    They do not depend on the number of environments, nor on an environment's index. Pixel (0, 0) is at the upper
     left; the cameras of an environment follow one another in the channels.
 
     Args:
-        model: of the states to draw; float32.
+        model: model of the states to draw; float32.
         cameras: one or several.
         size: width and height [pixels].
         images: which of :data:`IMAGES` to draw.
-        goals: where the goals are [m], a device array of shape (num_envs, k, 3), float32.
+        goals: places of the goals [m], a device array of shape (num_envs, k, 3), float32.
         goal_particles: particles that have a goal, shape (k,), int; none by default.
         goal_radius: distance within which a goal counts as reached [m].
-        far: largest depth [m], which the sky has; three times the largest distance of a camera by default.
+        far: largest depth [m], that of the sky; three times the largest distance of a camera by default.
         own_views: give every environment its own cameras and colours, which may then differ.
         hand: grip that is drawn only while it holds something.
-        shadows: darken the ground softly below what is drawn, in pictures of colours.
+        shadows: darken the ground softly below objects, in colour pictures.
         threads: CPU threads; :func:`pbd_gym.runtime.threads.default_threads` by default.
 
     Raises:
         ValueError: for a picture without pixels, no camera, no or unknown images, a depth that is not positive, a model
-            in double precision, or more things than a segmentation can number.
-        MemoryError: if the pictures would not fit into the memory that is free now.
+            in double precision, or more objects than a segmentation can number. MemoryError: if the pictures would not
+            fit into the free memory.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Rasterizer:
         self._line_radius = line_radius
         self.geometry = Geometry(model.scene, with_goals, goal_radius, line_radius, hand)
         self.labels = self.geometry.labels
-        """What each number in a segmentation means: its place in this tuple."""
+        """Meaning of each number in a segmentation: its index in this tuple."""
         self.shadows = shadows and "rgb" in self.images
         self._own_views = own_views
         self._own_backdrops = own_views or self.geometry.planes_move
@@ -121,20 +121,19 @@ class Rasterizer:
         self.palette.assign(np.broadcast_to(colors, (self.palette.shape[0], *colors.shape)))
 
     def of_points(self, points: Any, chosen: Any, hidden: Sequence[int] = ()) -> Rasterizer:
-        """Return what draws particles at points of their own, by the same cameras: how things are to lie.
+        """Return a rasteriser of particles at points of their own, with the same cameras, for goal shapes.
 
-        There are no marks and no pickers in its pictures; colliders are where the state has them. It shares cameras,
-        colours, backdrops and the memory of a picture being drawn, so the two draw one after the other.
+        Its pictures have no marks and no pickers; colliders are where the state has them. It shares cameras, colours,
+        backdrops and drawing memory, so the two must draw one after the other.
 
         Args:
-            points: where the particles are [m], a device array of shape (num_envs, n, 3), float32.
+            points: places of the particles [m], a device array of shape (num_envs, n, 3), float32.
             chosen: environments to draw, a device array of shape (num_envs,), int32; the pictures of those that are 0
-                stay as they are.
-            hidden: numbers of colliders that are not drawn, of which none is a plane.
+            stay unchanged. hidden: numbers of colliders that are not drawn, none of them a plane.
 
         Raises:
             ValueError: if an array has another shape.
-            MemoryError: if the pictures would not fit into the memory that is free now.
+            MemoryError: if the pictures would not fit into the free memory.
         """
         model = self.model
         shape = (model.num_envs, model.particle_count, 3)
@@ -154,7 +153,7 @@ class Rasterizer:
         return other
 
     def _check_memory(self, scratch: int) -> None:
-        """Raise MemoryError if pictures do not fit beside this much memory to draw them in [bytes]."""
+        """Raise MemoryError if pictures do not fit beside this much drawing memory [bytes]."""
         (width, height), pictures, device = self.size, self.model.num_envs * self.views, self.model.device
         channels = sum({"rgb": 3, "depth": 4, "segmentation": 1}[image] for image in self.images)
         needed = pictures * width * height * channels + scratch
@@ -166,7 +165,7 @@ class Rasterizer:
             )
 
     def _make_canvas(self) -> Any:
-        """Return pictures, those that are not asked for empty."""
+        """Return the pictures, with empty arrays for types that are not requested."""
         width, height = self.size
 
         def made(name: str, channels: int, dtype: Any) -> Any:
@@ -218,25 +217,25 @@ class Rasterizer:
             )
 
     def image(self, name: str) -> Any:
-        """Return the device array of one kind of picture, which every :meth:`draw` overwrites.
+        """Return the device array of one type of picture, which every :meth:`draw` overwrites.
 
         Returns:
-            ``"rgb"``: shape (num_envs, height, width, 3 cameras), uint8. ``"depth"``: along the direction of view [m],
-            shape (num_envs, height, width, cameras), float32; marks of goals are not in it. ``"segmentation"``: index
-            in ``labels``, shape (num_envs, height, width, cameras), uint8.
+            ``"rgb"``: shape (num_envs, height, width, 3 cameras), uint8. ``"depth"``: depth along the direction of view
+            [m], shape (num_envs, height, width, cameras), float32; without goal marks. ``"segmentation"``: index in
+            ``labels``, shape (num_envs, height, width, cameras), uint8.
 
         Raises:
-            ValueError: for a kind that is not drawn.
+            ValueError: for a type that is not drawn.
         """
         if name not in self.images:
             raise ValueError(f"{name!r} is not drawn; there are {self.images}")
         return getattr(self.canvas, name)
 
     def draw(self, state: State) -> None:
-        """Draw every environment as it is now.
+        """Draw every environment in its current state.
 
         Raises:
-            ValueError: if the state is of another model.
+            ValueError: if the state belongs to another model.
         """
         if self._launched_for is not state:
             if state.model is not self.model:
@@ -294,5 +293,8 @@ def _filled(struct: Any, **values: Any) -> Any:
 
 
 def tile_size(in_blocks: bool, size: tuple[int, int]) -> tuple[int, int]:
-    """Return columns and rows that a thread owns: all of the picture, or a small part of it in a block of threads."""
+    """Return the columns and rows of a thread's tile:
+
+    the whole picture, or a small part of it in a block of threads.
+    """
     return _TILE if in_blocks else size

@@ -1,4 +1,4 @@
-"""Tables that the kernels of the rasteriser read and write, and what fills them: cameras and scenes."""
+"""Tables that the rasteriser's kernels read and write, and their construction from cameras and scenes."""
 
 from collections.abc import Sequence
 from typing import Any, no_type_check
@@ -66,49 +66,49 @@ TARGET = wp.constant(5)
 LENS = wp.constant(6)
 """Focal length [pixels], distance to the target [m], length of the ground's cells [m]."""
 CAMERA = 7
-"""Vectors of a camera: place and axes in the world, then what the constants above say."""
+"""Number of vectors of a camera: place and axes in the world, then those of the constants above."""
 
 PARTICLE, COLLIDER, GRIP = (wp.constant(k) for k in range(3))
-"""Where the place of a vertex comes from."""
+"""Sources of a vertex's place."""
 
 
 @wp.struct
 class Shapes:
-    """What there is to draw in every environment: vertices, and what is made of them."""
+    """Drawable shapes of every environment: vertices, and the primitives made of them."""
 
     source: wp.array1d[wp.int32]
     """PARTICLE, COLLIDER or GRIP, shape (v,)."""
     index: wp.array1d[wp.int32]
-    """Particle, pose (-1 for a collider that stands still) or grip, shape (v,)."""
+    """Particle, pose (-1 for a collider at rest) or grip, shape (v,)."""
     offset: wp.array1d[wp.vec3]
-    """Of vertices of colliders from the origin of the pose, or of the world [m], shape (v,)."""
+    """Offset of collider vertices from the origin of the pose, or of the world [m], shape (v,)."""
     ring_start: wp.array1d[wp.int32]
     """First entry of each vertex in ``ring``, and the end, shape (v + 1,)."""
     ring: wp.array2d[wp.int32]
-    """The other two corners of every triangle at a vertex, in its sense of rotation, shape (3 t, 2)."""
+    """Other two corners of every triangle at a vertex, in its orientation, shape (3 t, 2)."""
     triangles: wp.array2d[wp.int32]
     """Vertices, shape (t, 3)."""
     triangle_color: wp.array1d[wp.int32]
-    """Palette row of the front, before that of the back, shape (t,)."""
+    """Palette row of the front, followed by that of the back, shape (t,)."""
     triangle_label: wp.array1d[wp.int32]
     opacity: wp.array1d[float]
-    """Of each triangle, shape (t,)."""
+    """Opacity of each triangle, shape (t,)."""
     opaque_count: int
-    """How many are opaque; the others, of glass, follow them."""
+    """Number of opaque triangles; glass ones follow them."""
     rounds: wp.array2d[wp.int32]
-    """Vertices at the ends of capsules, twice the same for a ball, shape (r, 2)."""
+    """Vertices at the ends of capsules, the same twice for a ball, shape (r, 2)."""
     round_radius: wp.array1d[float]
     """[m], shape (r,)."""
     round_color: wp.array1d[wp.int32]
     round_label: wp.array1d[wp.int32]
     round_grip: wp.array1d[wp.int32]
-    """Grip that is drawn, -1 for anything else, shape (r,)."""
+    """Grip that is drawn, -1 for other objects, shape (r,)."""
     hand: int
     """Grip that is drawn only while it holds something, -1 for none."""
     planes: wp.array2d[float]
     """Normal (3) and offset [m] of each plane as it was added, shape (p, 4)."""
     plane_pose: wp.array1d[wp.int32]
-    """Its pose, -1 if it stands still, shape (p,)."""
+    """Pose of each plane, -1 if it is at rest, shape (p,)."""
     plane_label: wp.array1d[wp.int32]
     goal_particles: wp.array1d[wp.int32]
     goal_radius: float
@@ -118,42 +118,42 @@ class Shapes:
 
 @wp.struct
 class Seen:
-    """What is looked at: the state of a batch, the cameras and the colours."""
+    """Source of a picture: the state of a batch, the cameras and the colours."""
 
     cameras: wp.array2d[wp.vec3]
     """Rows of :func:`camera_row`, shape (views or num_envs * views, CAMERA)."""
     palette: wp.array2d[wp.vec3]
     """Colours in the order of PALETTE, shape (1 or num_envs, k)."""
     lanes: int
-    """Environments that lie side by side in ``positions``."""
+    """Environments side by side in ``positions``."""
     positions: wp.array4d[float]
-    """Of the particles [m], shape (num_envs / lanes, n, 3, lanes)."""
+    """Positions of the particles [m], shape (num_envs / lanes, n, 3, lanes)."""
     poses: wp.array3d[float]
-    """Of the colliders that move: origin [m] and orientation, shape (num_envs, moving, 7)."""
+    """Poses of moving colliders: origin [m] and orientation, shape (num_envs, moving, 7)."""
     held: wp.array2d[wp.int32]
     """Particle that each grip holds, -1 for none, shape (num_envs, grips)."""
     grips: wp.array3d[float]
-    """Where they are [m], shape (num_envs, grips, 3)."""
+    """Places of the grips [m], shape (num_envs, grips, 3)."""
     goals: wp.array3d[float]
-    """Where particles are to be [m], shape (num_envs, k, 3)."""
+    """Goals of particles [m], shape (num_envs, k, 3)."""
     chosen: wp.array1d[wp.int32]
-    """Environments that are drawn, those that are not 0, shape (num_envs,); an empty array chooses all."""
+    """Environments to draw, those that are not 0, shape (num_envs,); an empty array chooses all."""
 
 
 @wp.struct
 class Layout:
-    """How pictures are shared out."""
+    """Partition of pictures among threads."""
 
     views: int
     """Cameras of an environment."""
     width: int
-    """Of a picture [pixels]."""
+    """Width of a picture [pixels]."""
     height: int
     tile_w: int
-    """Of a tile [pixels]."""
+    """Width of a tile [pixels]."""
     tile_h: int
     threads: int
-    """Of a picture."""
+    """Threads of a picture."""
     far: float
     """Depth of the sky [m]."""
 
@@ -171,7 +171,7 @@ class Tile:
     view: int
     """Row of the camera in the table of cameras."""
     width: int
-    """Of the picture [pixels]."""
+    """Width of the picture [pixels]."""
     height: int
     half_w: float
     """Half the width of the picture [pixels]."""
@@ -179,12 +179,12 @@ class Tile:
     focal: float
     """Focal length of the camera [pixels]."""
     thread: int
-    """Number of the thread, among ``threads`` that share the picture."""
+    """Index of the thread among the ``threads`` that share the picture."""
     threads: int
     x0: int
     """First column of the tile."""
     y0: int
-    """First row."""
+    """First row of the tile."""
     x1: int
     """Column after the last."""
     y1: int
@@ -193,7 +193,7 @@ class Tile:
 
 @wp.struct
 class Scratch:
-    """Memory of a picture while it is drawn."""
+    """Scratch memory of a picture while it is drawn."""
 
     points: wp.array2d[wp.vec3]
     """Vertices in the axes of the camera: right, up, forward [m], shape (pictures, v)."""
@@ -202,22 +202,22 @@ class Scratch:
     edges: wp.array3d[wp.vec3]
     """Edge functions of triangles, shape (pictures, t, 3)."""
     boxes: wp.array2d[wp.vec4i]
-    """First column and row, and those after the last, of triangles and capsules, shape (pictures, t + r)."""
+    """First column and row, and the ends (exclusive), of triangles and capsules, shape (pictures, t + r)."""
     radii: wp.array2d[float]
-    """Of capsules, no thinner than a pixel [m], shape (pictures, r)."""
+    """Radii of capsules, no thinner than a pixel [m], shape (pictures, r)."""
     nearness: wp.array3d[float]
     """One over the depth of each pixel [1/m], 0 for the sky, shape (pictures, height, width)."""
     cover: wp.array3d[float]
-    """1 where something is above the ground that is seen, else 0, shape (pictures, height, width)."""
+    """1 where something is above the visible ground, otherwise 0, shape (pictures, height, width)."""
     blurred: wp.array3d[float]
     """The same, blurred along the rows, shape (pictures, height, width)."""
     dark_box: wp.array2d[wp.int32]
-    """First column and row, and those after the last, where ``cover`` may not be 0, shape (pictures, 4)."""
+    """First column and row, and the ends (exclusive), of the area where ``cover`` may not be 0, shape (pictures, 4)."""
 
 
 @wp.struct
 class Backdrop:
-    """What stands behind everything, kept while camera, planes and colours stay the same."""
+    """Backdrop behind all objects, kept until camera, planes or colours change."""
 
     drawn_for: wp.array2d[float]
     """Numbers that it was drawn for, shape (rows, count)."""
@@ -231,7 +231,7 @@ class Backdrop:
 
 @wp.struct
 class Canvas:
-    """Pictures, the cameras of an environment side by side in the channels; what is not asked for is empty."""
+    """Pictures, with an environment's cameras side by side in the channels; types not requested are empty."""
 
     rgb: wp.array4d[wp.uint8]
     """Shape (num_envs, height, width, 3 cameras)."""
@@ -282,13 +282,13 @@ class Geometry:
     """The drawable parts of a scene, in NumPy.
 
     Args:
-        scene: what one environment holds.
+        scene: scene of one environment.
         goal_particles: particles that have a goal, shape (k,), int.
         goal_radius: distance within which a goal counts as reached [m].
-        line_radius: of rope segments and of particles that belong to no surface and no rope [m].
+        line_radius: radius of rope segments and of particles that belong to no surface and no rope [m].
         hand: grip that is drawn only while it holds something.
-        grips: whether they are drawn.
-        hidden: numbers of colliders that are not, of which none is a plane. All keep their labels.
+        grips: whether grips are drawn. hidden: numbers of colliders that are not drawn, none of them a plane. All keep
+        their labels.
 
     Raises:
         ValueError: if there are more bodies and colliders than a uint8 can number.
@@ -316,9 +316,9 @@ class Geometry:
             "pickers",
             "goals",
         )
-        """What each number in a segmentation means: its place in this tuple."""
+        """Meaning of each number in a segmentation: its index in this tuple."""
         if len(self.labels) > 256:
-            raise ValueError(f"a segmentation tells 256 things apart, this scene has {len(self.labels)}")
+            raise ValueError(f"a segmentation distinguishes 256 objects, this scene has {len(self.labels)}")
         self._first_collider = 1 + body_count
         self._source: list[int] = [int(PARTICLE)] * scene.particle_count
         self._index: list[int] = list(range(scene.particle_count))
@@ -350,7 +350,7 @@ class Geometry:
 
     @property
     def has_glass(self) -> bool:
-        """Whether there is anything to see through."""
+        """Whether any object is transparent."""
         return any(map(is_glass, self.scene.colliders))
 
     @property
@@ -451,7 +451,7 @@ def rings(triangles: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
     Returns:
         start: first pair of each vertex, and the end, shape (count + 1,).
-        pairs: in the sense of rotation of the triangle, shape (3 t, 2).
+        pairs: corners in the triangle's orientation, shape (3 t, 2).
     """
     corners = triangles.ravel()
     others = np.stack([np.roll(triangles, -1, axis=1).ravel(), np.roll(triangles, -2, axis=1).ravel()], axis=1)
@@ -461,10 +461,10 @@ def rings(triangles: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bodies(scene: Scene) -> np.ndarray:
-    """Return which body each particle belongs to, shape (n,), int64, numbered by their first particles.
+    """Return the body of each particle, shape (n,), int64, numbered by first particle.
 
-    A body is what its surface or its lines join; particles that have neither are joined by their constraints. All the
-    fluid is one.
+    Surfaces and lines connect a body; particles that have neither are connected by their constraints. All the fluid is
+    one body.
     """
     triangles = np.asarray(scene.triangles, dtype=np.int64)
     pairs = [triangles[:, [0, 1]], triangles[:, [1, 2]], np.asarray(scene.lines, dtype=np.int64)]

@@ -1,4 +1,4 @@
-"""From particles to edge functions: what is worked out once per picture, before any pixel."""
+"""Vertex and edge work of a picture: from particles to edge functions, once before any pixel."""
 
 from typing import no_type_check
 
@@ -42,7 +42,7 @@ def world_up(seen: Seen, view: int):
 @wp.func
 @no_type_check
 def particle_at(seen: Seen, env: int, i: int):
-    """Return where a particle is [m]."""
+    """Return the place of a particle [m]."""
     group = env // seen.lanes
     lane = env % seen.lanes
     return wp.vec3(
@@ -53,7 +53,7 @@ def particle_at(seen: Seen, env: int, i: int):
 @wp.func
 @no_type_check
 def place(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
-    """Bring the vertices into the axes of the camera."""
+    """Transform the vertices into the axes of the camera."""
     eye = seen.cameras[tile.view, EYE]
     right = seen.cameras[tile.view, RIGHT]
     up = seen.cameras[tile.view, UP]
@@ -100,7 +100,7 @@ def light_vertices(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
 @wp.func
 @no_type_check
 def edge(scratch: Scratch, tile: Tile, i: int, j: int):
-    """Return the edge function through two vertices; the other way round it is the negative, to the last bit."""
+    """Return the edge function through two vertices; the opposite direction gives its negative, to the last bit."""
     low = wp.min(i, j)
     high = wp.max(i, j)
     a = scratch.points[tile.picture, low]
@@ -114,7 +114,7 @@ def edge(scratch: Scratch, tile: Tile, i: int, j: int):
 @wp.func
 @no_type_check
 def set_up_triangles(shapes: Shapes, scratch: Scratch, tile: Tile):
-    """Work out edge functions and bounds of triangles, in homogeneous coordinates (Olano and Greer 1997).
+    """Compute edge functions and bounds of triangles, in homogeneous coordinates (Olano and Greer 1997).
 
     With corners v = (f x, -f y, depth), a pixel p = (column, row, 1) sees the point m_a v_a + m_b v_b + m_c v_c where
     m_a = p . (v_b x v_c) / det; all m are positive inside, and their sum is one over the depth. No corner is divided by
@@ -146,14 +146,14 @@ def set_up_triangles(shapes: Shapes, scratch: Scratch, tile: Tile):
 @wp.func
 @no_type_check
 def is_shown(shapes: Shapes, seen: Seen, env: int, grip: int):
-    """Return whether a round is drawn: all are, but that of the hand only while it holds something."""
+    """Return whether a round shape is drawn: always, except that the hand's is drawn only while it holds something."""
     return grip < 0 or grip != shapes.hand or seen.held[env, wp.max(grip, 0)] >= 0
 
 
 @wp.func
 @no_type_check
 def set_up_rounds(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
-    """Work out radii and bounds of capsules: those of the boxes round the balls at their ends."""
+    """Compute radii and bounds of capsules: those of the boxes around the balls at their ends."""
     first = shapes.triangles.shape[0]
     for k in range(tile.thread, shapes.rounds.shape[0], tile.threads):
         a = scratch.points[tile.picture, shapes.rounds[k, 0]]

@@ -1,4 +1,4 @@
-"""What one environment shows at one moment, in plain NumPy, and how it is drawn: all that the renderer is given."""
+"""Contents and style of a picture of one environment at one moment, in plain NumPy: the renderer's whole input."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ ColorBy = Literal["sides", "stretch", "velocity", "contact"]
 
 @dataclass(frozen=True)
 class Style:
-    """How frames are drawn.
+    """Style in which frames are drawn.
 
     Raises:
         TypeError: for a switch that is neither True nor False.
     """
 
     antialias: bool = True
-    """Look at four points of each pixel, not one."""
+    """Sample four points of each pixel instead of one."""
     edges: bool = True
     """Draw the cells of meshes, and the borders of cloths."""
     wireframe: bool = False
-    """Draw meshes as lines that one sees through."""
+    """Draw meshes as transparent wireframes."""
     shadows: bool = True
-    """Darken the ground below everything, softly."""
+    """Draw soft shadows on the ground below everything."""
 
     def __post_init__(self) -> None:
         for about in fields(Style):
@@ -64,17 +64,17 @@ class Style:
 
 @dataclass(frozen=True)
 class RenderOptions(Style):
-    """What ``gym.make(..., render_options={...})`` takes: the style, and what is shown.
+    """Value of ``gym.make(..., render_options={...})``: the style, and what is shown.
 
     Raises:
         ValueError: for a picture without pixels or an unknown colouring.
-        TypeError: for a switch that is neither True nor False, a size that is not whole, or a camera that is none.
+        TypeError: for a switch that is neither True nor False, a size that is not whole, or an invalid camera.
     """
 
     size: int | tuple[int, int] = 512
     """Width and height [pixels], or one number for both."""
     color_by: ColorBy = "sides"
-    """What colours tell: the two sides of a cloth, or stretch [%], speed [m/s] or contact of each particle."""
+    """Meaning of colours: the two sides of a cloth, or stretch [%], speed [m/s] or contact of each particle."""
     camera: Any = None
     """A :class:`pbd_gym.rendering.Camera` or a dict of its arguments; by default one that suits the task."""
 
@@ -96,7 +96,7 @@ class RenderOptions(Style):
 
 @dataclass(frozen=True)
 class Picker:
-    """What holds a particle: a ball, or a gripper that reaches down from above.
+    """A hand that holds a particle, drawn as a ball or as two fingers that reach down from above.
 
     Raises:
         ValueError: unless the position is 3 numbers and the radius positive and finite.
@@ -109,7 +109,7 @@ class Picker:
     holding: bool = False
     """Whether it holds a particle."""
     gripper: bool = False
-    """Whether it is drawn with two fingers, which close round the position."""
+    """Whether it is drawn with two fingers, which close around the position."""
 
     def __post_init__(self) -> None:
         _check_ball(self, "position", "radius", "a picker")
@@ -117,7 +117,7 @@ class Picker:
 
 @dataclass(frozen=True)
 class Goal:
-    """A place that something should reach.
+    """A place to be reached.
 
     Raises:
         ValueError: unless the position is 3 numbers and the radius positive and finite.
@@ -128,7 +128,7 @@ class Goal:
     radius: float = 0.05
     """Distance that counts as reached [m]."""
     reached: bool = False
-    """Whether it is reached."""
+    """Whether it has been reached."""
 
     def __post_init__(self) -> None:
         _check_ball(self, "position", "radius", "a goal")
@@ -138,8 +138,8 @@ class Goal:
 class Frame:
     """A snapshot of one environment: y is up, lengths are in metres, and only the positions are needed.
 
-    Arrays of the right type are kept, not copied. Particles in no triangle and no line are drawn as small balls. What
-    is not finite is left out of the picture.
+    Arrays of the right type are kept, not copied. Particles in no triangle and no line are drawn as small balls.
+    Elements that are not finite are not drawn.
 
     Raises:
         ValueError: if a shape, an index, a normal or a radius is wrong, or a solid is not convex.
@@ -158,11 +158,11 @@ class Frame:
     solids: Sequence[tuple[Any, Any]] = ()
     """Convex solids as (vertices [m], shape (v, 3); triangles, shape (t, 3), counter-clockwise seen from outside)."""
     meshes: Sequence[tuple[Any, Any]] = ()
-    """Closed solids of any form, as ``solids``."""
+    """Closed solids of any shape, in the format of ``solids``."""
     glass: Sequence[tuple[Any, Any, float]] = ()
-    """Convex solids that one sees through, as (vertices, triangles, opacity of a face: above 0 and up to 1)."""
+    """Transparent convex solids as (vertices, triangles, opacity of a face: above 0 and up to 1)."""
     pickers: Sequence[Picker] = ()
-    """Grippers."""
+    """Hands."""
     goals: Sequence[Goal] = ()
     """Goals."""
     pinned: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -172,7 +172,7 @@ class Frame:
     line_radius: float = 0.012
     """Radius of rope segments and of lone particles [m]."""
     beads: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Indices of the particles that are drawn as balls whatever they belong to, shape (b,), int64."""
+    """Indices of the particles that are always drawn as balls, shape (b,), int64."""
     bead_radius: float = 0.03
     """Radius of these balls [m]."""
     hidden: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -180,15 +180,15 @@ class Frame:
     drops: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     """Indices of the particles of a fluid, shape (d,), int64."""
     drop_radius: float = 0.01
-    """Radius of these [m]."""
+    """Radius of the fluid particles [m]."""
     colors: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    """Red, green and blue of lone particles and ends of ropes, 0 to 255, shape (n, 3), int64; empty for the usual."""
+    """Red, green and blue of lone particles and ends of ropes, 0 to 255, shape (n, 3), int64; empty for the default."""
     coloring: Coloring | None = None
-    """What the colours of meshes, ropes and particles tell, in place of the usual ones."""
+    """Colours of meshes, ropes and particles that replace the usual ones."""
     polylines: Sequence[tuple[Any, Color]] = ()
     """Thin lines over everything, as (points [m], shape (k, 3); colour): traces, paths."""
     labels: Sequence[tuple[Any, str]] = ()
-    """Words at points of the scene, as (position [m], shape (3,); text)."""
+    """Text at points of the scene, as (position [m], shape (3,); text)."""
     panels: Sequence[Panel] = ()
     """Curves along the lower edge."""
     rasters: Sequence[Raster] = ()
@@ -229,11 +229,14 @@ class Frame:
 
 
 FAR = 1e6
-"""Nothing farther than this from the origin is drawn [m]: only a simulation that has exploded puts it there."""
+"""Distance from the origin beyond which nothing is drawn [m]: only an exploded simulation reaches it."""
 
 
 def drawable(frame: Frame) -> Frame:
-    """Return the frame without what is not finite or beyond :data:`FAR`: positions become NaN, bodies are left out."""
+    """Return the frame without elements that are not finite or beyond :data:`FAR`:
+
+    positions become NaN, bodies are omitted.
+    """
     near = np.abs(frame.positions) < FAR
     kept: dict[str, Any] = {
         "spheres": [(c, r) for c, r in frame.spheres if _is_near(c, r)],
@@ -250,21 +253,21 @@ def drawable(frame: Frame) -> Frame:
     return replace(frame, **changed) if changed else frame
 
 
-_JUMP = 0.5  # what moves farther than that between two frames [m] was put there
+_JUMP = 0.5  # an object that moves farther than this between two frames [m] was teleported
 
 
 def between(before: Frame, after: Frame, share: float) -> Frame:
-    """Return the frame that lies between two of the same things, on the straight way from one to the other.
+    """Return the frame interpolated linearly between two frames of the same objects.
 
-    What is in only one of them, or too far apart to have moved there, is as in the second.
+    Objects that are in only one of them, or moved too far, are taken from the second.
 
     Args:
         before, after: the frames.
-        share: of the way, from 0 to 1.
+        share: share of the way, from 0 to 1.
     """
 
     def on_the_way(old: np.ndarray, new: np.ndarray, axis: int | None = None) -> np.ndarray:
-        """Return what lies between arrays of points. Without an axis they move together, or none."""
+        """Return the interpolation between arrays of points. Without an axis all move together, or none."""
         if np.shape(old) != np.shape(new):
             return new
         moved = (np.abs(new - old) < _JUMP).all(axis=axis, keepdims=True)  # not for NaN either

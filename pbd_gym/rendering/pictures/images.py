@@ -18,16 +18,18 @@ from pbd_gym.runtime.extras import load_optional
 if TYPE_CHECKING:
     import pygame
 
-_BITS = 6  # of each channel: colours that differ by less have one place
+_BITS = 6  # step of each channel: colours that differ by less share one place
 _DITHER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) >> 2) - 2
-"""What is added to a pixel by its place, so that skies show no steps from one colour to the next: Bayer's matrix over
-one place of colours. It is the same in every picture, so that what stands still does so in a film as well.
+"""Pattern added to pixels by their place, so that skies show no colour bands: Bayer's matrix over one step of colour.
+It is the same in every picture, so that still areas stay still in a film.
 
 Bayer 1973: An optimum method for two-level rendition of continuous-tone pictures, ICC 26, 11-15.
 """
 _ROUNDS = 12
 _HUE = 1.6
-"""A wrong hue is seen sooner than a wrong brightness: a shade of blue that turns green looks like another thing."""
+"""Weight of hue: a wrong hue is noticed sooner than a wrong brightness, since a shade of blue that turns green looks
+like another object.
+"""
 _AXES = np.array(
     [
         [0.299, 0.587, 0.114],
@@ -35,21 +37,21 @@ _AXES = np.array(
         [0.5 * _HUE, -0.419 * _HUE, -0.081 * _HUE],
     ]
 )
-"""Brightness and two differences of colour, in which distances are about as they are seen."""
+"""Brightness and two colour differences, in which distances match perception approximately."""
 _RARE = 0.5
-"""Power of the count that a colour weighs with: by count alone, what is small would get the colours of what is large,
-and a goal or a picker would lose its own."""
+"""Exponent of a colour's count in its weight: by count alone, small objects would get the colours of large ones, and a
+goal or a picker would lose its own.
+"""
 
 
 def reduce_colors(images: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return a palette for pictures, and the pictures by its colours.
+    """Return a palette for pictures, and the pictures as indices into it.
 
     Args:
-        images: each of shape (height, width, 3), uint8.
-        count: of colours, at most 256.
+        images: pictures of shape (height, width, 3), uint8. count: number of colours, at most 256.
 
     Returns:
-        Colours, shape (at most count, 3), uint8; and for each picture their numbers, shape (height, width), uint8.
+        Colours, shape (at most count, 3), uint8; and the indices of each picture, shape (height, width), uint8.
     """
     counts = np.zeros(1 << 3 * _BITS, np.int64)
     for image in images:
@@ -79,7 +81,7 @@ def _cells(image: np.ndarray) -> np.ndarray:
 
 
 def _nearest(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return which centre is nearest to each point, a piece at a time."""
+    """Return the nearest centre of each point, chunk by chunk."""
     found = [
         ((centers**2).sum(axis=1) - 2.0 * part @ centers.T).argmin(axis=1)
         for part in np.array_split(points, len(points) // 4096 + 1)
@@ -88,7 +90,7 @@ def _nearest(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 
 def _spread(points: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-    """Return points to begin with: one after the other where the most weight is farthest from those that there are."""
+    """Return initial centres: one after the other where the most weight is farthest from the existing ones."""
     chosen = [int(weights.argmax())]
     gap = np.full(len(points), np.inf)
     for _ in range(count - 1):
@@ -117,8 +119,8 @@ def tile(images: Sequence[np.ndarray], columns: int | None = None, pad: int = 2)
     """Put pictures of one size side by side, row by row.
 
     Args:
-        images: each of shape (height, width, 3), uint8.
-        columns: pictures in a row; as many as rows, or one more, when not given.
+        images: pictures of shape (height, width, 3), uint8.
+        columns: pictures in a row; by default as many as rows, or one more.
         pad: white pixels between neighbours.
 
     Returns:
@@ -162,15 +164,15 @@ def save_png(path: str | Path, image: np.ndarray) -> None:
 
 
 def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, colors: int = 256) -> None:
-    """Write pictures of one size to an animated GIF that repeats for ever.
+    """Write pictures of one size to an animated GIF that loops forever.
 
-    All pictures share one palette. A slight pattern (ordered dither) hides the steps between its colours; it stays
-    where it is, so that still areas remain still. A GIF counts time in hundredths of a second, so that 30 pictures a
-    second become 33.3, and a run of equal pictures becomes one that is shown for longer.
+    All pictures share one palette. A slight fixed pattern (ordered dither) hides the steps between its colours, so that
+    still areas remain still. A GIF counts time in hundredths of a second, so 30 pictures per second become 33.3, and a
+    run of equal pictures becomes one that is shown longer.
 
     Args:
         path: the file.
-        images: each of shape (height, width, 3), uint8.
+        images: pictures of shape (height, width, 3), uint8.
         fps: pictures per second, at most 50: viewers slow down anything faster.
         colors: size of the palette, 2 to 256; fewer make the file smaller.
 
@@ -191,13 +193,13 @@ def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, co
 
 
 def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) -> None:
-    """Write pictures of one size to an MP4 file (H.264), one after the other; none is kept.
+    """Write pictures of one size to an MP4 file (H.264), one after the other, without storing them.
 
-    Widths and heights that are odd get another row or column of the same colours, since H.264 has none.
+    Odd widths and heights get another column or row of the same colours, since H.264 requires even sizes.
 
     Args:
         path: the file.
-        images: each of shape (height, width, 3), uint8.
+        images: pictures of shape (height, width, 3), uint8.
         fps: pictures per second, above 0.
 
     Raises:
@@ -223,7 +225,7 @@ def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) ->
                 )
             writer.write_frame(image)
     except BaseException:
-        if writer is not None:  # half a film is of no use
+        if writer is not None:  # half a film is useless
             writer.close()
             Path(path).unlink(missing_ok=True)
         raise
@@ -246,16 +248,14 @@ def film_suffix(path: str | Path) -> str:
 
 
 def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, colors: int = 256) -> None:
-    """Write pictures to an MP4 file or to a GIF, as the suffix says; the folder is made.
+    """Write pictures to an MP4 file or a GIF, depending on the suffix; the folder is created.
 
     Args:
-        path: .mp4 or .gif.
-        images: each of shape (height, width, 3), uint8.
-        fps: pictures per second.
-        colors: of a GIF's palette.
+        path: .mp4 or .gif file. images: pictures of shape (height, width, 3), uint8. fps: pictures per second. colors:
+        size of a GIF's palette.
 
     Raises:
-        ValueError: for another suffix, or as :func:`save_mp4` and :func:`save_gif`.
+        ValueError: for an unknown suffix, or as :func:`save_mp4` and :func:`save_gif`.
         ImportError: without moviepy, or Pillow for a GIF.
     """
     file, suffix = Path(path), film_suffix(path)
@@ -269,18 +269,18 @@ def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, c
 
 
 LONGEST = 30.0
-"""A film ends by itself after this time [s], before it fills the memory."""
+"""Longest duration of a film [s], after which it ends by itself before it fills the memory."""
 FILM_SIZE = 480
 """Largest width and height of a film [pixels]."""
 
 
 class Recorder:
-    """Writes NAME-0001.png, NAME-0001.mp4 and so on into the current folder, never over a file that is there.
+    """Writes NAME-0001.png, NAME-0001.mp4 and so on into the current folder, never overwriting a file.
 
     Without moviepy, which writes MP4 files, a film is a GIF.
 
     Args:
-        name: of the files.
+        name: stem of the files.
         fps: pictures per second of films.
     """
 
@@ -296,7 +296,7 @@ class Recorder:
 
     @property
     def full(self) -> bool:
-        """Whether the film is as long as it may be."""
+        """Whether the film has reached its largest duration."""
         return self._film is not None and len(self._film) >= LONGEST * self.fps
 
     def start(self) -> None:
@@ -344,11 +344,11 @@ class Recorder:
         return path
 
     def try_stop(self) -> str:
-        """Write the film, and return what to tell: a folder that cannot be written to is no reason to stop."""
+        """Write the film, and return a message: a folder that cannot be written to is no reason to stop."""
         return _told(self.stop)
 
     def try_snap(self, picture: pygame.Surface) -> str:
-        """Write one picture, and return what to tell."""
+        """Write one picture, and return a message."""
         return _told(lambda: self.snap(picture))
 
     def _free(self, suffix: str) -> Path:

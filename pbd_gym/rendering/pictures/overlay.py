@@ -1,4 +1,4 @@
-"""What is drawn over a picture: lines, labels, the caption, the legend of colours, and panels with curves."""
+"""Overlays on a picture: lines, labels, the caption, the legend of colours, and panels with curves."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TEXT: Color = (52, 60, 80)
 PALETTE: tuple[Color, ...] = (
     (36, 112, 190), (226, 102, 42), (38, 150, 98), (190, 52, 92), (122, 88, 190), (150, 120, 40),
 )  # fmt: skip
-"""Colours that can be told apart, also by most people who are colour-blind."""
+"""Distinguishable colours, also for most colour-blind people."""
 PAPER = (255, 255, 255, 205)
-"""Behind legends and panels: white, and a little transparent."""
+"""Background of legends and panels: white, and slightly transparent."""
 
 
 def draw_polylines(canvas: pygame.Surface, lines: Sequence[tuple[np.ndarray, Color]], camera: Camera) -> None:
-    """Draw lines through points [m], each of shape (k, 3); they lie over everything."""
+    """Draw lines through points [m], each of shape (k, 3), on top of everything."""
     import pygame
 
     width = max(1, round(min(canvas.get_size()) / 400))
@@ -43,7 +43,7 @@ def draw_polylines(canvas: pygame.Surface, lines: Sequence[tuple[np.ndarray, Col
 def draw_labels(
     surface: pygame.Surface, labels: Sequence[tuple[np.ndarray, str]], camera: Camera, corner: Size = (0, 0)
 ) -> None:
-    """Write words centred on points of the scene [m], shape (3,), but none into a ``corner`` for other text."""
+    """Write text centred on points of the scene [m], shape (3,), but not into a ``corner`` reserved for other text."""
     if not labels:
         return
     font = make_font(surface, 26)
@@ -57,18 +57,18 @@ def draw_labels(
 
 
 def draw_caption(surface: pygame.Surface, caption: str, share: int = 24, low: bool = False) -> Size:
-    """Write lines of text into the upper left corner, or where ``low`` into the lower one.
+    """Write lines of text into the upper left corner, or into the lower left one if ``low``.
 
-    Lines that are too long for the picture are broken where there are two spaces or more, or else at words.
+    Lines that are too long for the picture are broken at gaps of two spaces or more, or else at words.
 
     Args:
         surface: the picture.
         caption: the lines.
-        share: the font is one ``share``-th of the picture high.
-        low: whether it is the lower corner; there the paper is opaque, since it may lie over panels.
+        share: font height as one ``share``-th of the picture. low: whether to use the lower corner; there the paper is
+        opaque, since it may lie over panels.
 
     Returns:
-        How far from that corner the text reaches [pixels], (0, 0) if there is none.
+        Extent of the text from that corner [pixels], (0, 0) if there is none.
     """
     width, height = surface.get_size()
     label, pad = _caption(caption, font_height(surface.get_size(), share), width, 255 if low else 165)
@@ -79,16 +79,18 @@ def draw_caption(surface: pygame.Surface, caption: str, share: int = 24, low: bo
 
 
 def caption_corner(size: Size, caption: str, share: int = 24) -> Size:
-    """Return what :func:`draw_caption` would return for a picture of ``size``, without drawing."""
+    """Return the value of :func:`draw_caption` for a picture of ``size``, without drawing."""
     label, pad = _caption(caption, font_height(size, share), size[0], 165)
     return (0, 0) if label is None else (label.get_width() + pad, label.get_height() + pad)
 
 
 @lru_cache(maxsize=16)
 def _caption(caption: str, font_size: int, width: int, alpha: int) -> tuple[pygame.Surface | None, int]:
-    """Return a sheet with lines of text for a picture of a ``width``, None without any, and its distance from the edge.
+    """Return a sheet with lines of text for a picture of a ``width``, None without text, and its distance from the
+    edge.
 
-    Rendering words takes longer than all else that is written into a picture, and most words stay as they are.
+    Rendering words takes longer than everything else that is written into a picture, and most words do not change, so
+    sheets are cached.
     """
     font = _font(font_size)
     pad = font.get_height() // 2
@@ -104,7 +106,7 @@ def _caption(caption: str, font_size: int, width: int, alpha: int) -> tuple[pyga
 
 
 def wrapped(font: Any, line: str, width: int) -> list[str]:
-    """Return a line as several of at most ``width`` [pixels], broken at gaps of two spaces or more, else at words."""
+    """Break a line into several of at most ``width`` [pixels], at gaps of two spaces or more, otherwise at words."""
     if font.size(line)[0] <= width:
         return [line]
     pieces = re.split(r"( {2,})", line) if "  " in line else re.split(r"( )", line)
@@ -122,7 +124,7 @@ def wrapped(font: Any, line: str, width: int) -> list[str]:
 
 
 def draw_legend(surface: pygame.Surface, coloring: Coloring, corner: Size = (0, 0)) -> None:
-    """Draw what the colours of a frame mean, in the upper right corner, or below a ``corner`` for other text."""
+    """Draw the legend of a frame's colours in the upper right corner, or below a ``corner`` reserved for other text."""
     paper, pad = _legend(coloring.title, coloring.low, coloring.high, font_height(surface.get_size(), 32))
     left = max(surface.get_width() - paper.get_width() - pad, 0)
     surface.blit(paper, (left, pad if left > corner[0] else corner[1] + pad))
@@ -147,7 +149,7 @@ def _legend(text: str, low: float, high: float, font_size: int) -> tuple[pygame.
 
 
 def make_paper(width: int, height: int, radius: int, color: tuple[int, int, int, int]) -> pygame.Surface:
-    """Return a rounded sheet to write on, at least one pixel wide and high."""
+    """Return a rounded sheet as a background for text, at least one pixel wide and high."""
     import pygame
 
     paper = pygame.Surface((max(width, 1), max(height, 1)), pygame.SRCALPHA, 32)
@@ -156,12 +158,12 @@ def make_paper(width: int, height: int, radius: int, color: tuple[int, int, int,
 
 
 def make_font(surface: pygame.Surface, share: int) -> Any:
-    """Return a font whose height is one ``share``-th of the picture, and no less than 14 pixels."""
+    """Return a font whose height is one ``share``-th of the picture, at least 14 pixels."""
     return _font(font_height(surface.get_size(), share))
 
 
 def font_height(size: Size, share: int) -> int:
-    """Return one ``share``-th of a picture's shorter side [pixels], but no less than 14."""
+    """Return one ``share``-th of a picture's shorter side [pixels], at least 14."""
     return max(14, round(min(size) / share))
 
 
@@ -170,14 +172,14 @@ def _font(height: int) -> Any:
 
     if not pygame.font.get_init():
         pygame.font.init()
-    # The font is made anew each time: one that is kept dies when anyone quits pygame.
+    # The font is recreated each time: a cached one dies when anyone quits pygame.
     return pygame.font.Font(None, height)
 
 
 HEIGHT, TALLEST = 0.27, 0.5
-"""Usual and largest height of panels, as shares of the picture: they grow where a legend takes several lines."""
+"""Usual and largest height of panels, as shares of the picture: they grow if a legend takes several lines."""
 Ends = tuple[float, float]
-"""Of an axis."""
+"""Both ends of an axis."""
 _LINE_WIDTH = 2
 _AXIS = (*TEXT, 120)
 _ZERO = (*TEXT, 70)
@@ -188,14 +190,14 @@ class Curve:
     """One line in a panel.
 
     Raises:
-        ValueError: unless x and y are of one length.
+        ValueError: unless x and y have the same length.
     """
 
     name: str
     x: np.ndarray
     """Shape (k,)."""
     y: np.ndarray
-    """Shape (k,); points that are not finite are left out."""
+    """Shape (k,); points that are not finite are omitted."""
     color: Color = PALETTE[0]
 
     def __post_init__(self) -> None:
@@ -208,12 +210,12 @@ class Panel:
     """Curves on common axes."""
 
     title: str
-    """What the vertical axis shows, with its unit."""
+    """Quantity of the vertical axis, with its unit."""
     curves: Sequence[Curve]
     y_range: tuple[float, float] | None = None
     """Ends of the vertical axis; the range of the curves by default."""
     x_label: str = "time [s]"
-    """What the horizontal axis shows, with its unit."""
+    """Quantity of the horizontal axis, with its unit."""
 
 
 def draw_panels(surface: pygame.Surface, panels: Sequence[Panel]) -> None:
@@ -235,7 +237,7 @@ def draw_panels(surface: pygame.Surface, panels: Sequence[Panel]) -> None:
 
 
 def _heading(font: Any, panel: Panel, width: int) -> list[list[pygame.Surface]]:
-    """Return the title and the names of the curves, in as many lines as a ``width`` [pixels] takes."""
+    """Return the title and the names of the curves, in as many lines as a ``width`` [pixels] requires."""
     words = [font.render(panel.title, True, TEXT)]
     words += [font.render(curve.name, True, curve.color) for curve in panel.curves]
     lines: list[list[pygame.Surface]] = [[]]
@@ -286,7 +288,7 @@ def _draw_panel(
 
 
 def _draw_x_axis(paper: pygame.Surface, font: Any, label: str, x_range: Ends, plot: Any) -> None:
-    """Write the ends of the horizontal axis below the plot, and its label between them."""
+    """Write the ends of the horizontal axis below the plot, with its label between them."""
     low, high = (font.render(_number(value, x_range), True, TEXT) for value in x_range)
     word = font.render(label, True, TEXT)
     y = plot.bottom + 2
@@ -320,7 +322,7 @@ def _draw_curves(
 
 
 def _pixels(values: np.ndarray, ends: Ends, first: float, last: float) -> np.ndarray:
-    """Return where values lie between two pixels; what is out of the range lies a little beyond them."""
+    """Return the positions of values between two pixels; values out of range are placed slightly beyond."""
     low, high = ends
     # Halves, since the range itself may be too large for a float.
     share = (values / 2 - low / 2) / (high / 2 - low / 2)
@@ -333,7 +335,7 @@ def _number(value: float, ends: Ends) -> str:
 
 
 def _range(values: Sequence[np.ndarray], centred: bool = True) -> Ends:
-    """Return the smallest and the largest finite number. A single one gets room above it and, if centred, below."""
+    """Return the smallest and the largest finite number. A single value gets room above it and, if centred, below."""
     joined = np.concatenate([np.ravel(v) for v in values]) if values else np.zeros(0)
     joined = joined[np.isfinite(joined)]
     if len(joined) == 0:

@@ -1,4 +1,4 @@
-"""Draws a frame: what is seen by kernels on the processor, words and curves over it by pygame."""
+"""Painter of frames: surfaces by kernels on the processor, words and curves on top by pygame."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 class Buffers:
-    """Arrays in main memory, by name. They grow when they must and never shrink."""
+    """Arrays in main memory, by name. They grow when needed and never shrink."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, tuple[Any, np.ndarray]] = {}
 
     def rows(self, name: str, count: int, dtype: Any, columns: int | None = None) -> tuple[Any, np.ndarray]:
-        """Return an array with at least ``count`` rows, and a view of these rows; their contents are old."""
+        """Return an array with at least ``count`` rows, and a view of these rows; their contents are undefined."""
         array, view = self._arrays.get(name, (None, np.zeros(0)))
         if array is None or len(view) < count:
             room = max(16, 1 << (count - 1).bit_length()) if count else 16
@@ -48,7 +48,7 @@ class Buffers:
         return array, view[:count]
 
     def grid(self, name: str, shape: tuple[int, int], dtype: Any) -> Any:
-        """Return an array of exactly this shape; its contents are old."""
+        """Return an array of exactly this shape; its contents are undefined."""
         array, view = self._arrays.get(name, (None, np.zeros((0, 0))))
         if array is None or view.shape != shape:
             array = wp.empty(shape, dtype=dtype, device="cpu")
@@ -62,7 +62,7 @@ class Buffers:
         return array
 
 
-_drawing = threading.Lock()  # the buffers are those of one picture
+_drawing = threading.Lock()  # the buffers serve one picture
 
 
 def paint(
@@ -76,10 +76,8 @@ def paint(
 
     Args:
         frame: what to draw.
-        camera: where it is seen from.
-        size: width and height [pixels].
-        style: how.
-        corner: width and height of what is kept free of words in the upper left corner [pixels].
+        camera: camera that sees it. size: width and height [pixels]. style: style of drawing. corner: width and height
+        of the area kept free of words in the upper left corner [pixels].
     """
     picture = draw_frame(frame, camera, size, style)
     surface = surface_of(picture)
@@ -95,7 +93,7 @@ def paint(
 
 
 def surface_of(picture: np.ndarray) -> pygame.Surface:
-    """Return a surface on the memory of a picture: what is drawn on it is in the picture."""
+    """Return a surface that shares the memory of a picture: drawing on it changes the picture."""
     import pygame
 
     return pygame.image.frombuffer(picture, (picture.shape[1], picture.shape[0]), "RGB")  # type: ignore[arg-type]
@@ -167,7 +165,7 @@ def _load() -> Buffers:
 
 
 def _glaze(buffers: Buffers, frame: Frame, camera: Camera, view: Any, visible: Any, ground: Any, picture: Any) -> None:
-    """Lay the glass of a frame over the picture of what is behind it."""
+    """Draw the glass of a frame over the picture of the objects behind it."""
     panes: Any = Primitives()
     _put_triangles(buffers, panes, shapes.hulls([pane[:2] for pane in frame.glass], camera, GLASS), "pane ")
     own: Any = Visible()
@@ -180,7 +178,7 @@ def _glaze(buffers: Buffers, frame: Frame, camera: Camera, view: Any, visible: A
 
 
 def _put_triangles(buffers: Buffers, primitives: Any, mesh: shapes.Triangles, prefix: str = "") -> None:
-    """Put the triangles of a mesh into primitives, in buffers whose names begin with ``prefix``."""
+    """Write the triangles of a mesh to primitives, in buffers whose names begin with ``prefix``."""
     for name in ("points", "normals", "front", "back"):
         setattr(primitives, name, buffers.put(prefix + name, getattr(mesh, name), wp.vec3))
     primitives.corners = buffers.put(prefix + "corners", mesh.corners, wp.int32, 3)
@@ -220,7 +218,7 @@ def _visible(buffers: Buffers, primitives: Any, view: Any) -> Any:
 
 
 def _shadow(buffers: Buffers, frame: Frame, camera: Camera, size: Size, picture: Any) -> None:
-    """Darken the ground where a coarse picture says so."""
+    """Darken the ground according to a coarse mask."""
     step = max(1, round(min(size) / SHADOW_POINTS))
     points, corners = shadow_triangles(frame, camera, size)
     if len(corners) == 0:

@@ -1,20 +1,21 @@
-"""What the kernels that draw a frame take: triangles, balls and tubes, and the picture."""
+"""Inputs of the kernels that draw a frame: triangles, balls and tubes, and the picture."""
 
 import warp as wp
 
 SMOOTH, LINE_0, LINE_1, LINE_2 = (wp.constant(k) for k in range(4))
-"""Columns of a triangle's kinds: whether its mesh is smooth; what is drawn along its edges, by
-:mod:`pbd_gym.rendering.pictures.shapes`."""
+"""Columns of a triangle's kinds: whether its mesh is smooth; lines along its edges, see
+:mod:`pbd_gym.rendering.pictures.shapes`.
+"""
 
 
 @wp.struct
 class Primitives:
-    """What is to be drawn, in the axes of the camera: right, up and forward [m]. Arrays may be longer than is used."""
+    """Primitives to draw, in the axes of the camera: right, up and forward [m]. Arrays may be longer than used."""
 
     points: wp.array1d[wp.vec3]
     """Vertices, shape (v,)."""
     normals: wp.array1d[wp.vec3]
-    """At the vertices, shape (v,)."""
+    """Normals at the vertices, shape (v,)."""
     front: wp.array1d[wp.vec3]
     """Colours of the side where corners run counter-clockwise, at the vertices, shape (v,)."""
     back: wp.array1d[wp.vec3]
@@ -22,24 +23,24 @@ class Primitives:
     corners: wp.array2d[wp.int32]
     """Vertices of triangles, shape (t, 3)."""
     kinds: wp.array2d[wp.int32]
-    """What the columns mean is said above, shape (t, 4)."""
+    """Columns as defined above, shape (t, 4)."""
     triangle_count: int
-    """How many triangles there are."""
+    """Number of triangles."""
     ends: wp.array2d[wp.vec3]
-    """Of tubes, twice the same for balls, shape (r, 2)."""
+    """Ends of tubes, the same twice for balls, shape (r, 2)."""
     radii: wp.array1d[float]
     """[m], shape (r,)."""
     colors: wp.array2d[wp.vec3]
-    """At both ends, shape (r, 2)."""
+    """Colours at both ends, shape (r, 2)."""
     rims: wp.array1d[wp.vec3]
     """Colour of the outline, negative for none, shape (r,)."""
     round_count: int
-    """How many balls and tubes there are."""
+    """Number of balls and tubes."""
 
 
 @wp.struct
 class View:
-    """The picture."""
+    """Parameters of the picture."""
 
     width: int
     height: int
@@ -54,24 +55,24 @@ class View:
     edges: int
     """Whether lines are drawn."""
     wireframe: int
-    """Whether only they are."""
+    """Whether only lines are drawn."""
     line_strength: float
-    """How dark the lines of cells are, from 0 to 1."""
+    """Darkness of the cells' lines, from 0 to 1."""
 
 
 @wp.struct
 class Visible:
-    """What is seen at each point of a picture. Only the part within ``box`` is written."""
+    """Visible primitive at each point of a picture. Only the part within ``box`` is written."""
 
     boxes: wp.array1d[wp.vec4i]
-    """Where triangles and then rounds may be seen: first column and row, and those after the last, shape (t + r,)."""
+    """Bounds of triangles, then of rounds: first column and row, and the ends (exclusive), shape (t + r,)."""
     box: wp.array1d[wp.int32]
-    """The part of the picture where something may be seen, likewise but in pixels, shape (4,)."""
+    """Bounds of the part of the picture where something may be seen, in pixels, shape (4,)."""
     coefficients: wp.array2d[float]
     """Inputs of :mod:`pbd_gym.rendering.pictures.triangle_colors`, shape (t, COEFFICIENTS)."""
     sides: wp.array1d[wp.int32]
-    """Of triangles: 1 where the front of a smooth mesh is seen, 2 for its back, 0 for any other, shape (t,)."""
+    """Visible side of triangles: 1 for the front of a smooth mesh, 2 for its back, 0 for others, shape (t,)."""
     primitive: wp.array2d[wp.int32]
-    """The nearest primitive, -1 for none: triangles are numbered from 0, rounds after them. Shape (points, stride)."""
+    """Nearest primitive, -1 for none: triangles are numbered from 0, rounds after them. Shape (points, stride)."""
     nearness: wp.array2d[float]
     """One over the depth of the nearest primitive, or of the ground [1/m], shape (points, stride)."""

@@ -1,4 +1,4 @@
-"""The renderer: draws frames into arrays, or into the one window that pygame can open in a process."""
+"""Renderer that draws frames into arrays, or into the one window that pygame can open in a process."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def require_pygame() -> Any:
 
 
 _BEYOND = (235, 238, 244)
-"""Colour of a window where there is no picture."""
+"""Colour of a window outside its pictures."""
 
 
 class Window:
-    """Shows one picture per client, side by side, so that two environments do not fight over the window."""
+    """Shows one picture per client side by side, so that two environments do not fight over the window."""
 
     def __init__(self) -> None:
         self._pictures: dict[object, Any] = {}
         self._events: dict[object, list[Any]] = {}
-        self._pressed: dict[int, object] = {}  # over whose picture each button was pressed that is down
+        self._pressed: dict[int, object] = {}  # client over whose picture each pressed button went down
         self._owns_display = False
         self._open = False
         self._total = (0, 0)
@@ -93,7 +93,7 @@ class Window:
         return events
 
     def _resize(self, size: Size) -> None:
-        """Tell each client how large its picture should be in a window of another size."""
+        """Tell each client the size of its picture in a resized window."""
         import pygame
 
         left, right, width = 0, 0, sum(picture.get_width() for picture in self._pictures.values())
@@ -104,10 +104,10 @@ class Window:
             left = right
 
     def _hand_out(self, event: pygame.event.Event) -> None:
-        """Give an event to those that it is for, with positions in their own pictures.
+        """Pass an event to the clients concerned, with positions in their own pictures.
 
-        What the mouse begins over one picture, a press or a turn of the wheel, is no matter of the others; nor is what
-        follows a press, wherever the mouse goes: moves with a button down, and its release.
+        A press or a turn of the wheel over one picture concerns that picture only; so does what follows a press,
+        wherever the mouse goes: moves with a button down, and its release.
         """
         import pygame
 
@@ -133,7 +133,7 @@ class Window:
             left = right
 
     def leave(self, client: object) -> None:
-        """Take the picture of ``client`` away; the window closes with its last picture. May be called again."""
+        """Remove the picture of ``client``; the window closes with its last picture. May be called again."""
         import pygame
 
         self._events.pop(client, None)
@@ -158,8 +158,7 @@ class Renderer:
     Args:
         mode: ``"rgb_array"`` or ``"human"``.
         size: width and height of a picture [pixels].
-        title: of the window.
-        fps: frames per second that a window is held to; 0 does not wait.
+        title: title of the window. fps: limit of a window's frames per second; 0 does not wait.
         style: how frames are drawn; may be changed later.
 
     Raises:
@@ -189,9 +188,9 @@ class Renderer:
         self.fps = fps
         self.style = style
         self.camera: Camera | None = None
-        """The default camera: fitted to the first frame drawn without one, then kept. May be set."""
+        """Default camera: fitted to the first frame drawn without one, then kept. May be set."""
         self.events: list[pygame.event.Event] = []
-        """Events of the window since the draw before; read them here, since pygame's own queue is emptied."""
+        """Window events since the previous draw; read them here, since pygame's own queue is emptied."""
         self._clock: Any = None
         self._closed = False
 
@@ -201,12 +200,12 @@ class Renderer:
         return self._closed
 
     def draw(self, frame: Frame, camera: Camera | None = None, corner: Size = (0, 0)) -> np.ndarray | None:
-        """Draw a frame, seen by ``camera`` or else by the default camera.
+        """Draw a frame as seen by ``camera``, or by the default camera.
 
         Args:
             frame: what to draw.
-            camera: where it is seen from.
-            corner: width and height of what is kept free of words in the upper left corner [pixels].
+            camera: camera that sees it. corner: width and height of the area kept free of words in the upper left
+            corner [pixels].
 
         Returns:
             With ``"rgb_array"`` a new (height, width, 3) uint8 array; None with ``"human"`` and after closing.
@@ -231,7 +230,7 @@ class Renderer:
         return None
 
     def show(self, image: np.ndarray) -> None:
-        """Show a picture of any size, shape (height, width, 3), uint8, in the window: for tiled pictures, say.
+        """Show a picture of any size, shape (height, width, 3), uint8, in the window, e.g. a tiled one.
 
         Raises:
             RuntimeError: if the renderer has no window, or none can be opened.
@@ -266,7 +265,7 @@ class Renderer:
         self._clock.tick(self.fps)
 
     def resize(self, size: Size) -> None:
-        """Take another size of the window, as a person has made it."""
+        """Adopt the size of a resized window."""
         self.size = (max(size[0], 1), max(size[1], 1))
 
     def _steer(self, camera: Camera) -> None:
@@ -299,7 +298,7 @@ def default_camera(frame: Frame, size: Size) -> Camera:
         ground = offset / normal[1] if normal[1] > 0.9 else np.inf
         if lower[1] - 1.5 * extent < ground < lower[1]:
             lower[1] = ground
-    # What hardly has a size, such as one lone particle, still gets a picture with room around it.
+    # An object with hardly any size, such as a lone particle, still gets a picture with room around it.
     slack = np.maximum(0.1 - (upper - lower), 0.0) / 2
     lower, upper = lower - slack, upper + slack
     return Camera.overview(lower, upper, size)

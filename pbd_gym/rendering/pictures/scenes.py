@@ -1,4 +1,4 @@
-"""Frames of scenes: what to draw of the colliders, surfaces and pins of a :class:`pbd_gym.Scene`."""
+"""Frames of scenes: the colliders, surfaces and pins of a :class:`pbd_gym.Scene`."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from pbd_gym.scene.scene import Scene
 
 STRETCH, SPEED = 5.0, 1.0
 """Ends of the scales of stretch [%] and speed [m/s]."""
-_TOUCH = 1.3  # of the distance that contacts keep: what is nearer touches
+_TOUCH = 1.3  # share of the contact distance within which particles touch
 
 
 def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None, **fields: Any) -> Frame:
     """Return the frame of a scene whose particles are at ``positions``.
 
     Args:
-        scene: what there is.
-        positions: of all its particles [m], shape (n, 3).
-        poses: origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7); as they were added
-            by default.
-        **fields: further fields of the frame, or others in place of those of the scene.
+        scene: scene to draw. positions: positions of all its particles [m], shape (n, 3). poses: origin [m] and
+        orientation (x, y, z, w) of moving colliders, shape (moving, 7); their original poses by default. **fields:
+        further fields of the frame, which override those of the scene.
 
     Raises:
         ValueError: as :class:`pbd_gym.rendering.Frame`.
     """
     colliders = _placed(scene, poses)
     places = positions.astype(np.float64)
-    if scene.fluid is not None and scene.fluid.depot is not None:  # what is not there is not drawn
+    if scene.fluid is not None and scene.fluid.depot is not None:  # inactive particles are not drawn
         places[(positions == scene.fluid.depot.astype(positions.dtype)).all(axis=1)] = np.nan
     found: dict[str, Any] = {
         "positions": places,
@@ -63,12 +61,11 @@ def scene_coloring(
     poses: np.ndarray | None = None,
     size: float = 1.0,
 ) -> Coloring | None:
-    """Return what colours tell of each particle of a scene.
+    """Return the colouring of a scene's particles.
 
     Args:
         by: ``"stretch"``, ``"velocity"``, ``"contact"``, or ``"sides"`` for nothing.
-        scene: what there is, at rest.
-        positions, velocities: of all particles [m], [m/s], shape (n, 3).
+        scene: scene at rest. positions, velocities: state of all particles [m], [m/s], shape (n, 3).
         poses: as for :func:`scene_frame`.
         size: factor of the scene's lengths, as in :meth:`pbd_gym.sim.state.State.set_parameters`.
     """
@@ -82,7 +79,7 @@ def scene_coloring(
 
 
 def stretch(scene: Scene, positions: np.ndarray, size: float = 1.0) -> np.ndarray:
-    """Return by how much the edges of meshes and ropes are longer than at rest, as a mean at each particle, shape (n,).
+    """Return the stretch of mesh and rope edges relative to rest, as a mean at each particle, shape (n,).
 
     Particles without edges have 0. At rest the lengths are ``size`` times those of the scene.
     """
@@ -95,9 +92,9 @@ def stretch(scene: Scene, positions: np.ndarray, size: float = 1.0) -> np.ndarra
 
 
 def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None, size: float = 1.0) -> np.ndarray:
-    """Return which particles touch a collider or a particle that contacts keep apart, shape (n,), bool.
+    """Return which particles touch a collider, or a particle that contacts keep apart, shape (n,), bool.
 
-    Particles are ``size`` times as large for one another, but not for colliders.
+    Particle sizes are scaled by ``size`` for each other, but not for colliders.
     """
     found = np.zeros(len(positions), dtype=bool)
     positions = np.nan_to_num(np.asarray(positions, dtype=np.float64), posinf=1e6, neginf=-1e6).clip(-1e6, 1e6)
@@ -117,7 +114,7 @@ def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = Non
 
 
 def _placed(scene: Scene, poses: np.ndarray | None) -> list[Any]:
-    """Return the colliders where they are now."""
+    """Return the colliders in their current poses."""
     colliders = list(scene.colliders)
     for number, pose in zip(scene.moving_colliders, [] if poses is None else poses, strict=poses is not None):
         colliders[number] = colliders[number].moved(pose[:3], matrix_of(pose[3:]))

@@ -1,7 +1,7 @@
-"""The kernels that draw a frame on the processor, once what is seen at each point is found.
+"""Kernels that draw a frame on the processor, once the visible primitive at each point is known.
 
-Colours are worked out only where something is, and once for each surface that a pixel shows, so that smooth edges cost
-a few comparisons. Glass comes last: faces that let through a share of what is behind them. The arithmetic of triangles,
+Colours are computed only where something is visible, and once for each surface that a pixel shows, so smooth edges cost
+a few comparisons. Glass comes last: faces that transmit a share of the light from behind. The arithmetic of triangles,
 balls and tubes is that of :mod:`pbd_gym.rendering.raster`.
 """
 
@@ -18,7 +18,7 @@ from pbd_gym.rendering.raster import hit_ball, hit_tube, nearest_on, shade
 wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 SAME = wp.constant(0.02)
-"""Two points of a pixel on the same side of a mesh, whose depths differ by less than this share, have one colour."""
+"""Relative difference in depth below which two points of a pixel on the same side of a mesh share one colour."""
 
 
 @wp.func
@@ -56,7 +56,7 @@ def darken(
     # Out:
     picture: wp.array3d[wp.uint8],
 ):
-    """Put shadows, which are blurred at a low resolution of ``step`` pixels, into a part of the picture."""
+    """Apply shadows, blurred at a low resolution of ``step`` pixels, to a part of the picture."""
     rows = shadow.shape[0]
     columns = shadow.shape[1]
     for y in range(box[1], wp.min(box[3], picture.shape[0])):
@@ -109,7 +109,7 @@ def paint(
     # Out:
     picture: wp.array3d[wp.uint8],
 ):
-    """Colour every pixel in which something is seen: the mean over its points, each surface being looked at once.
+    """Colour every pixel in which something is visible: the mean over its points, computing each surface once.
 
     Scratch: ``row_colors`` for the colours of a row, shape (3, width and some more), and ``mixed`` for the columns of
     pixels that show several surfaces, shape (width,).
@@ -169,9 +169,9 @@ def paint(
 
 
 MARK_X, MARK_Y, MARK_DEPTH, MARK_RADIUS, MARK_WIDTH, MARK_FILL = (wp.constant(k) for k in range(6))
-"""Columns of a mark: its middle [pixels], depth [m], radius and width of its ring [pixels], share of its fill."""
+"""Columns of a mark: its middle [pixels], depth [m], radius and width of its ring [pixels], opacity of its fill."""
 BEHIND = wp.constant(0.3)
-"""How strong the ring of a mark is where something hides it."""
+"""Strength of a mark's ring where it is hidden."""
 
 
 @wp.kernel
@@ -187,7 +187,7 @@ def mark(
     # Out:
     picture: wp.array3d[wp.uint8],
 ):
-    """Draw rings, some with a dot and a veil inside, over the picture: faintly where they are hidden, if at all."""
+    """Draw rings, some with a dot and a veil inside, over the picture, faintly or not at all where they are hidden."""
     for k in range(count):
         cx = marks[k, MARK_X]
         cy = marks[k, MARK_Y]
@@ -234,7 +234,7 @@ def cover(points: wp.array1d[wp.vec2], corners: wp.array2d[wp.int32], count: int
     """Set the mask to one where its points lie in the first ``count`` triangles, of any orientation.
 
     Their corners, shape (t, 3), are numbers of ``points`` [points of the mask], shape (v,). Those with a corner far
-    away or nowhere are left out.
+    away or not finite are omitted.
     """
     for t in range(count):
         a = points[corners[t, 0]]
@@ -263,7 +263,7 @@ def cover(points: wp.array1d[wp.vec2], corners: wp.array2d[wp.int32], count: int
 @wp.func
 @no_type_check
 def value_at(coefficients: wp.array2d[float], t: int, k: int, x: float, y: float):
-    """Value of a function that is linear in the picture."""
+    """Return the value of a function that is linear in the picture."""
     return coefficients[t, k] * x + coefficients[t, k + 1] * y + coefficients[t, k + 2]
 
 
@@ -281,9 +281,9 @@ def glaze(
     # Out:
     picture: wp.array3d[wp.uint8],
 ):
-    """Mix the colours of faces into those of the picture, wherever nothing that is drawn is nearer to the eye.
+    """Blend the colours of glass faces into the picture, wherever nothing drawn is nearer to the eye.
 
-    Only faces that are turned to the eye count. Whichever comes first, panes behind one another look almost the same.
+    Only faces that are turned to the eye count. Panes behind one another look almost the same in either order.
     Scratch: ``own``, of which coefficients and sides are used, and ``row_colors``, as in
     :func:`pbd_gym.rendering.pictures.shading.paint`.
     """

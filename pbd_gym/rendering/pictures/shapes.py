@@ -1,4 +1,4 @@
-"""From a frame to triangles, tubes, marks and shadows, in the axes of the camera."""
+"""Conversion of a frame to triangles, tubes, marks and shadows, in the axes of the camera."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ def smooth(
     """Return a mesh with smooth normals, refined where it is coarse.
 
     Args:
-        positions: [m], shape (n, 3); what is not finite is left out.
-        triangles: shape (t, 3).
-        values: what else vertices have, shape (n, c); it is interpolated.
+        positions: [m], shape (n, 3); vertices that are not finite are omitted. triangles: shape (t, 3). values: further
+        vertex attributes, shape (n, c), which are interpolated.
 
     Returns:
         Vertices, shape (v, 3); their normals, shape (v, 3), and values, shape (v, c); triangles, shape (m, 3); and 0,
@@ -86,10 +85,10 @@ def flat(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.nd
 
 @lru_cache(maxsize=16)
 def mesh_edges(triangles: bytes, count: int) -> np.ndarray:
-    """Return what to draw along the edges (0-1, 1-2, 2-0) of triangles given as int64 bytes, shape (count, 3).
+    """Return the lines along the edges (0-1, 1-2, 2-0) of triangles given as int64 bytes, shape (count, 3).
 
     A border belongs to one triangle only. In a grid, whose edges have few different index steps, the diagonals are the
-    steps that never occur on a border; they get no line, so that one sees cells, not their halves.
+    steps that never occur on a border; they get no line, so that cells are visible instead of their halves.
     """
     index = np.frombuffer(triangles, np.int64).reshape(count, 3)
     if count == 0:
@@ -107,7 +106,7 @@ def mesh_edges(triangles: bytes, count: int) -> np.ndarray:
 def _refine(
     corners: np.ndarray, normals: np.ndarray, values: np.ndarray, edges: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Split each triangle in four, with the new corners on curves that meet the vertex normals at right angles."""
+    """Split each triangle into four, with the new corners on curves perpendicular to the vertex normals."""
     after, normals_after = np.roll(corners, -1, axis=1), np.roll(normals, -1, axis=1)
     span = after - corners
     bend = (span * normals).sum(2)[..., None] * normals - (span * normals_after).sum(2)[..., None] * normals_after
@@ -143,7 +142,7 @@ class Triangles:
     """Triangles of all meshes; see :class:`pbd_gym.rendering.pictures.primitives.Primitives`."""
 
     points: np.ndarray
-    """In the axes of the camera [m], shape (v, 3)."""
+    """Points in the axes of the camera [m], shape (v, 3)."""
     normals: np.ndarray
     front: np.ndarray
     back: np.ndarray
@@ -157,7 +156,7 @@ class Rounds:
     """Balls and tubes; see :class:`pbd_gym.rendering.pictures.primitives.Primitives`."""
 
     ends: np.ndarray
-    """World [m], shape (r, 2, 3)."""
+    """Ends in the world [m], shape (r, 2, 3)."""
     radii: np.ndarray
     colors: np.ndarray
     rims: np.ndarray
@@ -182,7 +181,7 @@ def triangles(frame: Frame, camera: Camera, size: Size) -> Triangles:
 
 
 def hulls(solids: Sequence[tuple[np.ndarray, np.ndarray]], camera: Camera, color: Color = SOLID) -> Triangles:
-    """Return the triangles of solids, whose faces are flat."""
+    """Return the triangles of flat-faced solids."""
     axes, eye = camera.axes(), camera.eye()
     parts = [flat(vertices, faces) for vertices, faces in solids]
     points, normals = (np.concatenate([np.zeros((0, 3)), *arrays]) for arrays in zip(*parts, strict=True))
@@ -193,7 +192,7 @@ def hulls(solids: Sequence[tuple[np.ndarray, np.ndarray]], camera: Camera, color
 
 
 def _joined(first: Triangles, second: Triangles) -> Triangles:
-    """Return the triangles of both; the lines of the cells are those of the first."""
+    """Return the triangles of both; the cell lines are those of the first."""
     both = {
         name: np.concatenate([getattr(first, name), getattr(second, name)])
         for name in ("points", "normals", "front", "back", "kinds")
@@ -203,7 +202,7 @@ def _joined(first: Triangles, second: Triangles) -> Triangles:
 
 
 def line_strength(points: np.ndarray, corners: np.ndarray, edges: np.ndarray, focal: float) -> float:
-    """Return how dark the lines of cells are: closer together than a few pixels they would only make a cloth grey.
+    """Return the darkness of the cells' lines: closer together than a few pixels they would only make a cloth grey.
 
     Points are in the axes of the camera.
     """
@@ -221,7 +220,7 @@ def line_strength(points: np.ndarray, corners: np.ndarray, edges: np.ndarray, fo
 
 
 def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
-    """Return ropes, balls, lone particles, pins and pickers, none thinner than can be seen."""
+    """Return ropes, balls, lone particles, pins and hands, none too thin to be seen."""
     positions, focal, eye, forward = frame.positions, camera.focal(size), camera.eye(), camera.axes()[2]
     unit = mark_unit(size)
     colors_of = np.broadcast_to(np.array(ROPE, np.float64), (len(positions), 3))
@@ -279,14 +278,13 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
 
 
 def _gripper(picker: Picker, radius: float, camera: Camera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the tubes of a gripper: two fingers, a palm, and an arm from above.
+    """Return the tubes of a hand: two fingers, a palm, and an arm from above.
 
     It is turned to the camera, so that both fingers are seen.
 
     Args:
-        picker: where it is, and whether it is closed.
-        radius: of what it takes hold of [m].
-        camera: which looks at it.
+        picker: place of the hand, and whether it is closed. radius: radius of the object it grasps [m]. camera: camera
+        that looks at it.
 
     Returns:
         Ends [m], shape (4, 2, 3); radii [m], shape (4,); colours at the ends, shape (4, 2, 3).
@@ -316,13 +314,15 @@ def _nearer(points: np.ndarray, eye: np.ndarray, by: float) -> np.ndarray:
 
 
 def mark_unit(size: Size) -> float:
-    """Return the pixels that marks are measured in: one, less in small pictures, more in large ones."""
+    """Return the size of marks' unit in pixels: one, less in small pictures, more in large ones."""
     return float(np.clip(min(size) / 400, 0.45, 2.0))
 
 
 def marks(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rings round goals and pickers: columns as in :mod:`pbd_gym.rendering.pictures.shading`, colours,
-    and whether they show through what hides them; shapes (m, 6), (m, 3) and (m,).
+    """Return rings around goals and hands:
+
+    columns as in :mod:`pbd_gym.rendering.pictures.shading`, colours, and whether they show through objects in front;
+    shapes (m, 6), (m, 3) and (m,).
     """
     unit, focal, rows, colors, through = mark_unit(size), camera.focal(size), [], [], []
     for position, radius, least, extra, width, fill, lead, color, shows in [
@@ -354,7 +354,7 @@ _PASSES = 4
 
 
 def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shadow that everything casts straight down: points [pixels], shape (v, 2), and triangles, (t, 3).
+    """Return the shadow that everything casts vertically: points [pixels], shape (v, 2), and triangles, (t, 3).
 
     Points on ground behind the eye are NaN.
     """
@@ -392,9 +392,9 @@ def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarr
 
 
 def soften(mask: np.ndarray) -> np.ndarray:
-    """Return how dark the ground is, shape (h, w), float32, given a mask of twice that size of what is covered.
+    """Return the darkness of the ground, shape (h, w), float32, from a mask of covered points of twice that size.
 
-    The blur is about a Gaussian of 1.4 points: four passes of the weights 1, 2, 1 along each axis.
+    The blur is approximately a Gaussian of 1.4 points: four passes of the weights 1, 2, 1 along each axis.
     """
     summed = mask[::2].astype(np.float32) + mask[1::2]
     summed = np.pad(summed[:, ::2] + summed[:, 1::2], _PASSES, mode="edge")

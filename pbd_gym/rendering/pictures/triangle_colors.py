@@ -1,6 +1,6 @@
-"""The colours of triangles, as C++ on Clang's vectors: several neighbouring pixels at a time.
+"""Colours of triangles, as C++ on Clang's vectors: several neighbouring pixels at a time.
 
-What colours depend on is computed once per triangle, as coefficients of functions that are linear in the picture.
+The inputs of colours are computed once per triangle, as coefficients of functions that are linear in the picture.
 Written as Warp operations, one pixel after another, a picture took more than twice as long.
 """
 
@@ -13,14 +13,15 @@ from pbd_gym.rendering.pictures.primitives import LINE_0, SMOOTH, Primitives, Vi
 from pbd_gym.rendering.pictures.shapes import BORDER, LINE
 
 LANES = 8
-"""Pixels that are worked out together."""
+"""Number of pixels processed together."""
 NEARNESS, NORMAL, COLOR, EDGE, WIDTH, DARK, REACH, LEAST, COEFFICIENTS = (
     wp.constant(k) for k in (0, 3, 12, 21, 30, 33, 36, 39, 40)
 )
-"""Where the numbers of a triangle begin. Three each, factors of x and of y and what is added, for: one over the depth;
-three coordinates of its normal; three channels times one over the depth; three edge functions, each after a corner.
-Then, for each edge, the pixels in which its function grows by one, how dark a line along it is, and where that ends
-[pixels]; and how dark everything is at least. The last says how many numbers there are."""
+"""Offsets of a triangle's numbers. Three each (factors of x and of y, and a constant) for: one over the depth; three
+coordinates of its normal; three channels times one over the depth; three edge functions, each after a corner. Then, for
+each edge, the pixels in which its function grows by one, the darkness of a line along it, and where that ends [pixels];
+and the least darkness everywhere. The last one is the total count of numbers.
+"""
 
 _BORDER, _LINE = wp.constant(BORDER), wp.constant(LINE)
 _BORDER_DARK = wp.constant(0.3)
@@ -52,7 +53,7 @@ def gather(
     eb: wp.vec3,
     ec: wp.vec3,
 ):
-    """Work out what the colours of a triangle depend on, and return its entry in :attr:`Visible.sides`.
+    """Compute the inputs of a triangle's colours, and return its entry in :attr:`Visible.sides`.
 
     ``ea``, ``eb`` and ``ec`` are its edge functions over its determinant: the shares of its corners in a point of the
     picture, times one over the depth there.
@@ -109,7 +110,7 @@ def gather(
 
 _NUMBERS = (NEARNESS, NORMAL, COLOR, EDGE, WIDTH, DARK, REACH, LEAST)
 TRIANGLE_NUMBERS = f"pbd::TriangleNumbers<{', '.join(str(int(number)) for number in _NUMBERS)}>"
-"""C++ name of what tells the headers where the numbers of a triangle begin."""
+"""C++ name of the type that passes these offsets to the headers."""
 
 
 @wp.func_native(
@@ -132,7 +133,7 @@ def span(
     at: int,
     row_colors: wp.array2d[float],
 ) -> None:
-    """Work out the colour of a triangle at ``count`` points that are a pixel apart, from (x, y) on to the right.
+    """Compute the colour of a triangle at ``count`` points a pixel apart, from (x, y) on to the right.
 
     They go into the columns of ``row_colors``, shape (3, columns), from ``at`` on; up to LANES - 1 columns after them
     are overwritten. The light is that of :func:`pbd_gym.rendering.raster.shade`.
@@ -154,7 +155,7 @@ def settle(  # type: ignore[empty-body]
     picture: wp.array3d[wp.uint8],
     mixed: wp.array1d[wp.int32],
 ) -> int:
-    """Colour those pixels of a row that show one triangle at all points, with what is in ``row_colors``.
+    """Colour those pixels of a row that show one triangle at all points, using ``row_colors``.
 
     Returns how many pixels show more than one primitive, or a round one; their columns are in ``mixed``.
     """

@@ -1,4 +1,4 @@
-"""The kernels that find what is seen at each point of a picture, and where in the picture anything is."""
+"""Kernels that find the visible primitive at each point of a picture, and the area that contains anything."""
 
 from typing import no_type_check
 
@@ -12,13 +12,13 @@ from pbd_gym.rendering.raster import FAR, MISS, NEAR, edge_of, hit_ball, hit_tub
 wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 LANES = 8
-"""Points that are looked at together; rows of points have room for as many more."""
+"""Number of points processed together; rows of points are padded by as many."""
 
 
 @wp.func
 @no_type_check
 def triangle_box(primitives: Primitives, view: View, visible: Visible, t: int):
-    """Return where a triangle may be seen, and work out what its colours depend on."""
+    """Return the bounds of a triangle in the picture, and compute the inputs of its colours."""
     focal = view.focal
     a3 = primitives.points[primitives.corners[t, 0]]
     b3 = primitives.points[primitives.corners[t, 1]]
@@ -43,7 +43,7 @@ def triangle_box(primitives: Primitives, view: View, visible: Visible, t: int):
 @wp.func
 @no_type_check
 def round_box(primitives: Primitives, view: View, k: int):
-    """Return where a ball or a tube may be seen."""
+    """Return the bounds of a ball or a tube in the picture."""
     a3 = primitives.ends[k, 0]
     b3 = primitives.ends[k, 1]
     radius = primitives.radii[k]
@@ -60,7 +60,7 @@ def clear(
     left: int, top: int, right: int, bottom: int, ground: wp.array2d[float], nearest_primitive: wp.array2d[wp.int32],
     near: wp.array2d[float],
 ) -> None:  # fmt: skip
-    """Let nothing be seen but the ground."""
+    """Reset visibility to the ground alone."""
 
 
 _FILLED = "t, coefficients, box, step, first_x, first_y, farthest, wire, line0, line1, line2, nearest_primitive, near"
@@ -72,7 +72,7 @@ def fill(
     farthest: float, wire: bool, line0: bool, line1: bool, line2: bool, nearest_primitive: wp.array2d[wp.int32],
     near: wp.array2d[float],
 ) -> None:  # fmt: skip
-    """Put a triangle where it is the nearest; of a wire, only where a line is."""
+    """Draw a triangle where it is the nearest; for a wireframe, only on its lines."""
 
 
 @wp.kernel
@@ -85,7 +85,7 @@ def find_visible(
     # Out:
     visible: Visible,
 ):
-    """Find the nearest primitive at every point, where that is nearer than the ground."""
+    """Find the nearest primitive at every point, where it is nearer than the ground."""
     triangles = primitives.triangle_count
     left = view.width * view.samples
     top = view.height * view.samples

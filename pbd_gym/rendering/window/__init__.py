@@ -1,1 +1,1 @@
-"""The window in which a person watches and handles a simulation."""
+"""Window in which a person watches and manipulates a simulation."""

@@ -1,4 +1,4 @@
-"""Dials, numbers of a running simulation that a person can change, and the panel of sliders that turns them."""
+"""Dials, adjustable numbers of a running simulation, and the panel of sliders for them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dial:
-    """One number, or one word of several.
+    """An adjustable number, or a choice of words.
 
     Raises:
-        ValueError: for a range that is empty, or not above zero where it is logarithmic.
+        ValueError: for an empty range, or a logarithmic range that is not above zero.
     """
 
     name: str
-    """What it is, with its unit."""
+    """Name, with the unit."""
     read: Callable[[], Any]
-    """Returns the value as it is now."""
+    """Function that returns the current value."""
     turn: Callable[[Any], object]
-    """Sets it. Raises ValueError, and changes nothing, if it does not go with the other numbers."""
+    """Function that sets the value. Raises ValueError, and changes nothing, if it does not fit the other numbers."""
     low: float = 0.0
     """Smallest value on the scale."""
     high: float = 1.0
@@ -40,8 +40,9 @@ class Dial:
     choices: Sequence[Any] = ()
     """The only values allowed, instead of a range."""
     ready: Callable[[Any], bool] = lambda value: True
-    """Returns whether a value can be set without waiting. If not, what it needs is being prepared in the background;
-    ask again to learn when it is done."""
+    """Function that returns whether a value can be set without waiting. If not, its kernels are prepared in the
+    background; ask again to learn when they are ready.
+    """
 
     def __post_init__(self) -> None:
         if not self.choices and not (self.low < self.high and math.isfinite(self.high - self.low)):
@@ -51,13 +52,13 @@ class Dial:
 
     @property
     def stops(self) -> int:
-        """How many steps the scale has."""
+        """Number of steps of the scale."""
         if self.choices:
             return len(self.choices) - 1
         return int(self.high - self.low) if self.whole and self.high - self.low < 100 else 100
 
     def fraction(self) -> float:
-        """Return where the value is on the scale, from 0 to 1; a value beyond the scale counts as its end."""
+        """Return the value's position on the scale, from 0 to 1; a value beyond the scale counts as its end."""
         value = self.read()
         if self.choices:  # a word that was typed is beyond all of them
             return self.choices.index(value) / max(self.stops, 1) if value in self.choices else 1.0
@@ -74,7 +75,7 @@ class Dial:
         return round(value) if self.whole else float(f"{value:.3g}")
 
     def text(self, value: Any = None) -> str:
-        """Return the name and the value, as it is now or as given."""
+        """Return the name and the value, the current one or the given one."""
         value = self.read() if value is None else value
         return f"{self.name} {value if isinstance(value, str) else format(value, '.4g')}"
 
@@ -83,7 +84,7 @@ class Dial:
 
 
 WIDTH = 260
-"""Of the panel [pixels]."""
+"""Width of the panel [pixels]."""
 FOOT = 34
 """Height of the strip below the sliders, with the button [pixels]."""
 PANEL = (246, 248, 252)
@@ -103,7 +104,9 @@ def sliders_available() -> bool:
 
 
 def _ignore_hover(widget: Any) -> None:
-    """Keep a widget from changing the mouse pointer, for which pygame-menu keeps a stack that outlives its menus."""
+    """Keep a widget from changing the mouse pointer, since pygame-menu keeps a stack of pointers that outlives its
+    menus.
+    """
     widget.mouseover = widget.mouseleave = lambda *arguments, **named: widget
 
 
@@ -112,12 +115,11 @@ def _count_quit() -> None:
 
 
 class SliderPanel:
-    """One slider per dial, behind a scroll bar where the window is low, and a button that resets all of them.
+    """Panel with one slider per dial, a scroll bar if the window is low, and a button that resets all of them.
 
     Args:
-        dials: to show.
-        left: where the panel begins [pixels from the left edge of the whole picture].
-        height: of the picture [pixels].
+        dials: dials to show. left: left edge of the panel [pixels from the left edge of the whole picture]. height:
+        height of the picture [pixels].
 
     Raises:
         ImportError: without pygame-menu.
@@ -162,25 +164,25 @@ class SliderPanel:
                 slider_selected_color=PALETTE[0], slider_sel_highlight_color=PALETTE[0], slider_height_factor=0.8,
             ))  # fmt: skip
         self.button = pygame.Rect(left, height - FOOT, WIDTH, FOOT)
-        """Where the button is in the whole picture."""
+        """Rectangle of the button in the whole picture."""
         self._word = fonts[1].render("as at the start", True, PALETTE[0])
         for widget in self._menu.get_widgets():
             _ignore_hover(widget)
 
     @property
     def alive(self) -> bool:
-        """Whether nobody has quit pygame since it was made."""
+        """Whether pygame has not been quit since construction."""
         return self._quits == _QUITS[0]
 
     def fits(self, dials: Sequence[Dial]) -> bool:
-        """Return whether it has sliders for these dials."""
+        """Return whether the sliders match these dials."""
         return [dial.name for dial in dials] == [dial.name for dial in self.dials]
 
     def react(self, events: Sequence[pygame.event.Event]) -> tuple[list[pygame.event.Event], list[tuple[Dial, Any]]]:
-        """Let the mouse move sliders.
+        """Pass mouse events to the sliders.
 
         Returns:
-            The events that are not for the panel, and the dials that are to be turned, with the values.
+            The events that are not for the panel, and the dials to set, with their values.
         """
         import pygame
 
@@ -201,7 +203,7 @@ class SliderPanel:
                     if widget.get_rect(to_real_position=True).collidepoint(event.pos) and not self._pressed:
                         self._menu.select_widget(widget)
             ends = event.type == pygame.MOUSEBUTTONUP
-            # What is dragged in the picture may be dragged over the panel, and is let go of there.
+            # Something dragged in the picture may be dragged over the panel, and released there.
             begun = ends or (event.type == pygame.MOUSEMOTION and any(event.buttons))
             if not (self._held or (over and not begun)):
                 others.append(event)
@@ -217,7 +219,7 @@ class SliderPanel:
         return others, [(self.dials[number], value) for number, value in wanted.items()]
 
     def read(self, waiting: Mapping[str, Any]) -> None:
-        """Show the values as they are now, or as they will be once what they wait for is compiled."""
+        """Show the current values, or those that are set once their kernels are compiled."""
         for dial, label, slider in zip(self.dials, self._labels, self._sliders, strict=True):
             text = f"{dial.text(waiting[dial.name])} ..." if dial.name in waiting else dial.text()
             if label.get_title() != text:
@@ -229,7 +231,7 @@ class SliderPanel:
                 self._fresh = True
 
     def draw(self, surface: pygame.Surface) -> None:
-        """Draw the panel, unless it is as it was drawn last; the surface keeps what was drawn."""
+        """Draw the panel, unless it is unchanged; the surface keeps the last drawing."""
         import pygame
 
         if not self._fresh:

@@ -1,4 +1,4 @@
-"""What a person can take hold of with the mouse: picking, dragging and pinning of points that a camera sees."""
+"""Mouse interaction: picking, dragging and pinning points that a camera sees."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.pictures.frame import FAR
 
 CLICK_PIXELS = 5
-"""A press and a release farther apart than this are no click."""
+"""Distance between press and release up to which they count as a click [pixels]."""
 GRAB_PIXELS = 24.0
-"""Particles within this distance of the mouse can be picked."""
+"""Distance from the mouse within which particles can be picked [pixels]."""
 LAYER = 0.1
-"""Particles farther behind the nearest one than this count as hidden [m]."""
+"""Distance behind the nearest particle beyond which particles count as hidden [m]."""
 
 
 class MouseTarget(Protocol):
-    """What the mouse acts on: a :class:`pbd_gym.rendering.window.viewer.Viewer`."""
+    """Object that the mouse acts on: a :class:`pbd_gym.rendering.window.viewer.Viewer`."""
 
     camera: Camera
     size: Size
     """Width and height of the picture [pixels]."""
     grabbed: int | None
-    """What is held; None for nothing."""
+    """Held point; None for nothing."""
 
     def grab(self, pixel: tuple[int, int]) -> None:
-        """Take what is nearest to a pixel, if something is near."""
+        """Grab the point nearest to a pixel, if one is near."""
 
     def release(self) -> None:
-        """Let go of what is held."""
+        """Release the held point."""
 
     def toggle(self, pixel: tuple[int, int]) -> None:
-        """Pin what is nearest to a pixel, or free it."""
+        """Pin the point nearest to a pixel, or free it."""
 
 
 class Mouse:
-    """Turns mouse events into actions of a viewer.
+    """Translates mouse events into actions of a viewer.
 
-    The left button drags what is under it, and orbits the camera where nothing is, or with Ctrl. A click of the right
+    The left button drags the point under it, and orbits the camera elsewhere or with Ctrl. A click of the right
     button pins. The middle button, or the right one held down, orbits too; with Shift, dragging pans.
 
     Args:
-        target: what it acts on.
+        target: object it acts on.
     """
 
     HELP = (
@@ -55,12 +55,12 @@ class Mouse:
     def __init__(self, target: MouseTarget) -> None:
         self.target = target
         self.position: tuple[int, int] = (target.size[0] // 2, target.size[1] // 2)
-        """Where the pointer is [pixels]."""
+        """Position of the pointer [pixels]."""
         self._travel = 0
-        """How far it has moved since a button was last pressed [pixels]."""
+        """Distance moved since a button was last pressed [pixels]."""
 
     def react(self, event: Any) -> None:
-        """Do what an event asks for."""
+        """Carry out an event."""
         import pygame
 
         target = self.target
@@ -86,12 +86,12 @@ class Mouse:
 
 
 def nearest(positions: np.ndarray, camera: Camera, size: Size, pixel: tuple[int, int]) -> tuple[int, float] | None:
-    """Return which point is picked at a pixel, and its depth [m]; None if none is near.
+    """Return the point picked at a pixel, and its depth [m]; None if none is near.
 
     Args:
         positions: [m], shape (n, 3). Points that are not drawn (not finite, or beyond
             :data:`pbd_gym.rendering.pictures.frame.FAR`) are never picked.
-        camera: from where they are seen.
+        camera: camera that sees them.
         size: width and height of the picture [pixels].
         pixel: column and row.
     """
@@ -108,25 +108,25 @@ def nearest(positions: np.ndarray, camera: Camera, size: Size, pixel: tuple[int,
 
 
 class Handling(ABC):
-    """Points that a person drags and pins. Subclasses say which there are.
+    """Points that a person drags and pins. Subclasses define the points.
 
     Args:
-        camera: where they are seen from; the mouse moves it.
+        camera: camera that sees them; the mouse moves it.
         size: width and height of the picture [pixels].
     """
 
     max_pull = 0.08
-    """How far the person's hand moves in a step at most [m], so that a jerk of the mouse does not tear a cloth."""
+    """Largest movement of the person's hand in a step [m], so that a jerk of the mouse does not tear a cloth."""
 
     def __init__(self, camera: Camera, size: Size) -> None:
         self.camera, self.size = camera, size
         self.mouse = Mouse(self)
         self.grabbed: int | None = None
-        """The row of :meth:`positions` that the person holds, or None."""
+        """Row of :meth:`positions` that the person holds, or None."""
         self.lead: np.ndarray | None = None
-        """Where what is held is led to [m], shape (3,); None for the mouse."""
+        """Target of the held point [m], shape (3,); None for the mouse."""
         self.message = ""
-        """What to tell: whether a point is pinned, which picture was saved, why a value was refused."""
+        """Message to show: whether a point is pinned, which picture was saved, why a value was refused."""
         self._depth = 0.0
 
     @abstractmethod
@@ -135,7 +135,7 @@ class Handling(ABC):
 
     @abstractmethod
     def hold(self, grabbed: int | None) -> None:
-        """Hold a row of :meth:`positions`; None lets go."""
+        """Hold a row of :meth:`positions`; None releases."""
 
     def pin(self, row: int) -> str:
         """Pin a row of :meth:`positions`, or free it. Returns a message."""
@@ -154,14 +154,14 @@ class Handling(ABC):
         return chosen
 
     def grab(self, pixel: tuple[int, int]) -> None:
-        """Pick what is nearest to a pixel, if something is near, and hold it."""
+        """Pick the point nearest to a pixel, if one is near, and hold it."""
         chosen = self.pick(pixel)
         if chosen is not None:
             self.grabbed = chosen
             self.hold(chosen)
 
     def release(self) -> None:
-        """Let go of what the person holds; it keeps its velocity."""
+        """Release the held point; it keeps its velocity."""
         if self.grabbed is not None:
             self.hold(None)
             self.grabbed = None
@@ -169,7 +169,7 @@ class Handling(ABC):
     def offset(self) -> np.ndarray:
         """Return the vector from the held particle to the mouse or :attr:`lead` [m], shape (3,).
 
-        It is zero if nothing is held, and if what is held has left all that is drawn.
+        It is zero if nothing is held, or if the held point is no longer drawable.
         """
         if self.grabbed is None:
             return np.zeros(3)
@@ -181,12 +181,12 @@ class Handling(ABC):
         return self.camera.unproject(self.mouse.position, self._depth, self.size) - held
 
     def pull(self) -> np.ndarray:
-        """Return :meth:`offset`, shortened to what a hand can move in a frame [m], shape (3,)."""
+        """Return :meth:`offset`, limited to a hand's movement in a frame [m], shape (3,)."""
         offset = self.offset()
         return offset * min(1.0, self.max_pull / max(float(np.linalg.norm(offset)), 1e-9))
 
     def toggle(self, pixel: tuple[int, int]) -> None:
-        """Pin what is nearest to a pixel, or free it."""
+        """Pin the point nearest to a pixel, or free it."""
         chosen = self.pick(pixel)
         if chosen is not None:
             self.message = self.pin(chosen)

@@ -1,4 +1,4 @@
-"""A simulation that a person can interact with while it runs: a hand, pins, dials and read-outs."""
+"""Interactive simulation: a hand, pins, dials and read-outs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,13 @@ class InteractiveSimulation:
     """Interaction with the first environment of a batch, which should be its only one.
 
     Args:
-        solver: what advances it.
-        state: what changes.
-        control: what moves it.
-        ctrl_dt: time that a step takes [s].
-        grip: the hand's, of the scene's grips.
+        solver: solver that advances it. state: state to advance. control: control that moves it. ctrl_dt: duration of a
+        step [s]. grip: index of the hand among the scene's grips.
     """
 
     def __init__(self, solver: Solver, state: State, control: Control, ctrl_dt: float, grip: int) -> None:
         self.ctrl_dt = self._usual_dt = ctrl_dt
-        """Time that a step takes [s]; the code that steps reads it here."""
+        """Duration of a step [s]; the stepping code reads it here."""
         self._turned: dict[str, Any] = {}
         self.attach(solver, state, control, grip)
 
@@ -44,13 +41,13 @@ class InteractiveSimulation:
     # --- the hand -----------------------------------------------------------------------------------------------------
 
     def hold(self, particle: int | None) -> None:
-        """Put a particle into the hand; None opens it."""
+        """Hold a particle in the hand; None releases it."""
         held = self.state.held.numpy()[: self.state.model.num_envs].copy()
         held[0, self.grip] = -1 if particle is None else particle
         self.state.hold(held)
 
     def move(self, pull: np.ndarray) -> None:
-        """Move the hand, and what it holds, by ``pull`` [m], shape (3,), in every step from now on."""
+        """Move the hand, with its particle, by ``pull`` [m], shape (3,), in every step from now on."""
         held = int(self.state.held.numpy()[0, self.grip])
         if held >= 0:
             positions = self.state.grip_positions.numpy()
@@ -61,14 +58,14 @@ class InteractiveSimulation:
         self.control.motion.assign(motion)
 
     def toggle_pin(self, particle: int) -> bool:
-        """Fix a particle where it is, or set it free. Returns whether it is fixed now."""
+        """Fix a particle where it is, or release it. Returns whether it is fixed now."""
         pinned = self.state.get_pinned()
         pinned[0, particle] = not pinned[0, particle]
         self.state.set_pinned(pinned)
         return bool(pinned[0, particle])
 
     def pinned(self) -> np.ndarray:
-        """Return the particles that are fixed, int."""
+        """Return the indices of the fixed particles, int."""
         return np.flatnonzero(self.state.get_pinned()[0])
 
     # --- numbers ------------------------------------------------------------------------------------------------------
@@ -118,7 +115,7 @@ class InteractiveSimulation:
         return Dial(name, read, turn, low, high, logarithmic, whole, ready=ready)
 
     def _varied_ready(self, value: Any) -> bool:
-        """Return whether the kernel that reads parameters is there."""
+        """Return whether the kernel that reads parameters is compiled."""
         return self.solver.ready(varied=True)
 
     def _iterations_ready(self, iterations: int) -> bool:
@@ -156,7 +153,7 @@ class InteractiveSimulation:
         return (found if label is None else found[label])[0]
 
     def _soft_labels(self) -> list[str]:
-        """Return the labels of constraints that are not rigid: a factor would not change rigid ones."""
+        """Return the labels of constraints that are not rigid: a factor would have no effect on rigid ones."""
         scene, soft = self.state.model.scene, set()
         for batch in scene.constraints.values():
             labels = np.concatenate(batch.labels)
@@ -168,12 +165,12 @@ class InteractiveSimulation:
     # --- read-outs ----------------------------------------------------------------------------------------------------
 
     def kinetic_energy(self) -> float:
-        """Return the kinetic energy of all that is not pinned [J]."""
+        """Return the kinetic energy of all free particles [J]."""
         mass, velocities = self._mass(), self.state.get_velocities()[0]
         return float(0.5 * (mass * (velocities.astype(np.float64) ** 2).sum(axis=1)).sum())
 
     def gravitational_energy(self) -> float:
-        """Return the gravitational energy of all that is not pinned [J]; it is 0 at the origin."""
+        """Return the gravitational energy of all free particles [J]; it is 0 at the origin."""
         positions = self.state.get_positions()[0].astype(np.float64)
         return float(-(self._mass() * (positions @ self._parameter("gravity"))).sum())
 
@@ -182,7 +179,7 @@ class InteractiveSimulation:
         return elastic_energy(self.state)
 
     def stretch(self) -> np.ndarray | None:
-        """Return length over rest length, less one, of every distance constraint, shape (m,); None without any."""
+        """Return length over rest length, minus one, of every distance constraint, shape (m,); None without any."""
         scene = self.state.model.scene
         batches = [scene.constraints[kind] for kind in ("distance", "plastic_distance") if kind in scene.constraints]
         if not batches:
@@ -194,7 +191,7 @@ class InteractiveSimulation:
         return strain
 
     def readout(self, stretch: bool = True) -> str:
-        """Return two lines: the size of the simulation and, if asked for, its stretch; then its energies."""
+        """Return two lines: the size of the simulation and, if requested, its stretch; then its energies."""
         model, strain = self.state.model, self.stretch() if stretch else None
         first = f"{model.particle_count:,} particles   {model.constraint_count:,} constraints"
         if strain is not None:

@@ -1,4 +1,4 @@
-"""A window on a bare scene: what a script has built, to be looked at and dragged about."""
+"""Window on a bare scene: a script's scene, to look at and drag about."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pbd_gym.sim.substeps import needed_substeps
 
 
 class SceneViewer(Viewer):
-    """Simulates a scene and shows it; arguments as of :func:`view`."""
+    """Simulates a scene and shows it; arguments as for :func:`view`."""
 
     def __init__(
         self,
@@ -48,14 +48,14 @@ class SceneViewer(Viewer):
         hand = self.scene.grip_count - 1
         self.live = InteractiveSimulation(self.solver, self.state, self.control, 1.0 / fps, hand)
         self.time = 0.0
-        """Since the start [s]."""
+        """Time since the start [s]."""
         lower, upper = view_box(self.scene)
         self._extent = float((upper - lower).max())
         super().__init__(title, size, fps, camera or Camera.overview(lower, upper, size), sliders)
         self.max_pull = max(0.05 * self._extent, self.max_pull / fps)
 
     def frame(self, caption: str) -> Frame:
-        """Return what is to be drawn."""
+        """Return the frame to draw."""
         positions = self.positions()
         held = [] if self.grabbed is None else [positions[self.grabbed]]
         pickers = [Picker(p, 0.012 * self._extent, True) for p in held if np.isfinite(p).all()]
@@ -70,7 +70,7 @@ class SceneViewer(Viewer):
         return found
 
     def hold(self, grabbed: int | None) -> None:
-        """Put a particle into the person's hand; None opens it."""
+        """Hold a particle in the person's hand; None releases it."""
         self.live.hold(grabbed)
 
     def advance(self, pull: np.ndarray) -> None:
@@ -82,7 +82,7 @@ class SceneViewer(Viewer):
         self.time += self.live.ctrl_dt
 
     def restart(self) -> None:
-        """Go back to the scene as it was built; sliders stay as they are."""
+        """Go back to the scene as it was built; sliders keep their values."""
         self.state.reset()
         self.live.attach(self.solver, self.state, self.control, self.live.grip)
         self.time = 0.0
@@ -94,11 +94,11 @@ class SceneViewer(Viewer):
         return f"{self.time:.2f} s{note}"
 
     def pin(self, row: int) -> str:
-        """Fix a particle, or set it free. Returns what to tell."""
+        """Fix a particle, or release it. Returns a message."""
         return "pinned" if self.live.toggle_pin(row) else "free"
 
     def dials(self) -> Sequence[Dial]:
-        """Return what the sliders turn."""
+        """Return the numbers that the sliders change."""
         return self.live.dials()
 
 
@@ -110,7 +110,7 @@ def view_box(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = points.min(axis=0), points.max(axis=0)
     extent = max(float((upper - lower).max()), scene.contact_radius, 1e-3)
     for ground in (c for c in scene.colliders if isinstance(c, Plane) and c.normal[1] > 0.9):
-        if lower[1] - 2.0 * extent < ground.offset < lower[1]:  # what falls comes to rest there
+        if lower[1] - 2.0 * extent < ground.offset < lower[1]:  # falling objects come to rest there
             lower[1] = ground.offset
     return lower - 0.1 * extent, upper + 0.1 * extent
 
@@ -128,24 +128,23 @@ def view(
     port: int = PORT,
     **solver: Any,
 ) -> None:
-    """Simulate a scene in a window until that is closed. The mouse drags particles; ``h`` lists the keys.
+    """Simulate a scene in a window until it is closed. The mouse drags particles; ``h`` lists the keys.
 
     For a machine without a display, ``web=True`` serves a page for a browser instead, until Ctrl-C.
 
     Args:
-        scene: what there is. It is left as it is.
+        scene: scene to simulate, left unchanged.
         fps: steps per second, each of which advances by ``1 / fps`` seconds.
         size: width and height of the picture [pixels]; a page is as large as the browser shows it.
-        title: of the window or page.
-        camera: where it is seen from; all of the scene by default.
+        title: title of the window or page. camera: camera to start with; by default one that shows the whole scene.
         sliders: whether the panel of sliders is shown at first; it needs pygame-menu. A page always has them.
-        substeps: per step; by default as many as the bodies need, see :func:`pbd_gym.needed_substeps`.
+        substeps: substeps per step; by default as many as the bodies need, see :func:`pbd_gym.needed_substeps`.
         web: whether to serve a page on this machine instead of opening a window.
-        port: of the page; the next one that is free if it is taken.
+        port: port of the page; the next free one if it is taken.
         **solver: further arguments of :class:`pbd_gym.Solver`, such as ``damping``.
 
     Raises:
-        TypeError: if ``scene`` is no scene, or for an argument that the solver does not have.
+        TypeError: if ``scene`` is not a scene, or for an unknown argument of the solver.
         ValueError: for a scene without particles, or a number out of its range.
         ImportError: without pygame, or for a page without viser.
         DisplayError: for a window without a display.

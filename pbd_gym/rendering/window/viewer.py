@@ -1,4 +1,4 @@
-"""A window on a simulation: a person moves the camera, drags particles, turns dials and presses keys."""
+"""Window on a simulation: a person moves the camera, drags particles, changes dials and presses keys."""
 
 from __future__ import annotations
 
@@ -24,43 +24,46 @@ if TYPE_CHECKING:
     import pygame
 
 READ_EVERY = 0.1
-"""Read-outs change this often [s]: nobody reads faster, and reading energies may take longer than drawing."""
+"""Time between changes of the read-outs [s]: nobody reads faster, and computing energies may take longer than drawing.
+"""
 SMOOTH = 60.0
-"""Pictures per second that are enough."""
+"""Pictures per second that look smooth."""
 _LARGEST = 26  # height of the font [pixels]
 _SUCCESS, _FAILURE = (30, 132, 78), (120, 76, 60)
 
 
 class Pace:
-    """How long steps and pictures take [s], over the last ones."""
+    """Recent durations of steps and pictures [s]."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was measured."""
+        """Discard the measurements."""
         self._steps: deque[float] = deque(maxlen=15)
         self._pictures: deque[float] = deque(maxlen=15)
         self._ends: deque[float] = deque(maxlen=30)
 
     def stepped(self, seconds: float) -> None:
-        """Be told how long a step took."""
+        """Record the duration of a step."""
         self._steps.append(seconds)
 
     def drawn(self, seconds: float) -> None:
-        """Be told how much of the processor's time a picture took, which has just been shown."""
+        """Record the processor time of the picture that has just been shown."""
         self._pictures.append(seconds)
         self._ends.append(time.perf_counter())
 
     def text(self) -> str:
-        """Return both as words, each once it was measured."""
+        """Return both in words, each once it has been measured."""
         found = f"   step {1e3 * float(np.median(self._steps)):.2f} ms" if self._steps else ""
         if len(self._ends) > 1:
             found += f"   {(len(self._ends) - 1) / max(self._ends[-1] - self._ends[0], 1e-9):.0f} pictures/s"
         return found
 
     def pictures_per_step(self, fps: float) -> int:
-        """Return how many pictures there is time for in each of ``fps`` steps per second, if more are any smoother."""
+        """Return how many pictures per step there is time for at ``fps`` steps per second, as far as they look
+        smoother.
+        """
         if fps <= 0.0 or not self._pictures or not self._steps:
             return 1
         room = 0.9 / fps - float(np.median(self._steps))
@@ -68,18 +71,18 @@ class Pace:
 
 
 class Words:
-    """The texts of a window, which are made anew when something has happened and ten times a second."""
+    """Texts of a window, rebuilt when something has happened and ten times a second."""
 
     def __init__(self) -> None:
         self.every = READ_EVERY
-        """Time from one reading to the next [s]."""
+        """Time between readings [s]."""
         self.verdict: tuple[str, bool] | None = None
-        """A word in the middle of the picture, and whether it is good news."""
+        """Text in the middle of the picture, and whether it is good news."""
         self._text = ""
         self._time = -np.inf
 
     def outdate(self) -> None:
-        """Read anew for the next picture."""
+        """Make the next picture read again."""
         self._time = -np.inf
 
     def due(self) -> bool:
@@ -91,11 +94,11 @@ class Words:
         self._text, self._time = text(), time.perf_counter()
 
     def corner(self, size: Size) -> Size:
-        """Return the upper left corner of a picture that the words take [pixels]."""
+        """Return the extent of the words in a picture's upper left corner [pixels]."""
         return caption_corner(size, self._text, _share(size))
 
     def draw(self, picture: pygame.Surface, help_text: str) -> None:
-        """Write into a picture; where there is no room for both, the help hides the numbers."""
+        """Write into a picture; if there is no room for both, the help hides the numbers."""
         size = picture.get_size()
         above = self.corner(size)[1]
         if not help_text or above + caption_corner(size, help_text, _share(size))[1] < size[1]:
@@ -111,7 +114,7 @@ class Words:
 
 
 def listed(keys: Mapping[str, tuple[str, object]]) -> list[str]:
-    """Return what keys do as lines of four; keys that have no description are left out."""
+    """Return the keys' descriptions as lines of four; keys without a description are omitted."""
     words = [f"{key}: {text}" for key, (text, _) in keys.items() if text]
     return ["    ".join(words[i : i + 4]) for i in range(0, len(words), 4)]
 
@@ -123,7 +126,7 @@ def _share(size: Size) -> int:
 SLOWEST = 16
 """Largest factor of slow motion."""
 SMALLEST = 160
-"""Least width and height of the picture in a window that is made smaller [pixels]."""
+"""Smallest width and height of the picture in a shrunken window [pixels]."""
 
 
 class _Picture(Renderer):
@@ -137,19 +140,19 @@ class _Picture(Renderer):
         super()._present(self._viewer.complete(picture))
 
     def resize(self, size: Size) -> None:
-        """Take another size of the window: the picture and the panel beside it."""
+        """Adopt the size of a resized window, for the picture and the panel beside it."""
         self._viewer.resize(size)
 
 
 class Viewer(Handling):
-    """Draws, handles events and steps until the window is closed. Subclasses say what is simulated.
+    """Draws, handles events and steps until the window is closed. Subclasses define the simulation.
 
     Args:
-        title: of the window, and of files saved from it.
+        title: title of the window, and stem of files saved from it.
         size: width and height of the picture [pixels].
         fps: steps per second; 0 does not wait. :meth:`run` shows pictures between them, as far as there is time.
-        camera: where it is seen from; the mouse moves it.
-        sliders: whether the panel of sliders is shown at first; it needs pygame-menu.
+        camera: camera to start with; the mouse moves it. sliders: whether the panel of sliders is shown at first; it
+        needs pygame-menu.
 
     Raises:
         ImportError: without pygame.
@@ -167,7 +170,7 @@ class Viewer(Handling):
         self.slow = 1
         """Pictures per step; those between two steps show interpolated states."""
         self.waiting: dict[str, Any] = {}
-        """Values by names of dials that are set once the kernels they need are ready."""
+        """Values, by dial name, that are set once their kernels are ready."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {
             "space": ("pause", lambda: self._switch("paused")),
             "n": ("one step", self.step_once),
@@ -182,7 +185,7 @@ class Viewer(Handling):
             "h": ("this help", lambda: self._switch("help")),
             "q": ("quit", self.renderer.close),
         }
-        """What keys do: a description and a function, by pygame's name of the key."""
+        """Keys, by pygame's name: a description and a function."""
         self._sliders = sliders and sliders_available()
         self._panel: SliderPanel | None = None
         self._single = False
@@ -198,7 +201,7 @@ class Viewer(Handling):
 
     @abstractmethod
     def frame(self, caption: str) -> Frame:
-        """Return what is to be drawn."""
+        """Return the frame to draw."""
 
     @abstractmethod
     def advance(self, pull: np.ndarray) -> None:
@@ -221,7 +224,7 @@ class Viewer(Handling):
         return ""
 
     def take_key(self, key: str, text: str) -> bool:
-        """Be told of a key by pygame's name and the text that it types; return whether it is no command."""
+        """Handle a key, given pygame's name and the text that it types; return whether it was used as input."""
         return False
 
     # --- running ------------------------------------------------------------------------------------------------------
@@ -242,7 +245,7 @@ class Viewer(Handling):
             self.close()
 
     def close(self) -> None:
-        """Close the window, and write the film that is being recorded. May be called again."""
+        """Close the window, and write any film being recorded. May be called again."""
         if self.recorder.running:
             self._film()
             print(self.message)
@@ -254,7 +257,7 @@ class Viewer(Handling):
         self.go_on()
 
     def go_on(self) -> None:
-        """Simulate one frame, if it is time for one."""
+        """Simulate one frame if it is due."""
         if self.due():
             start = time.perf_counter()
             self.advance(self.pull())
@@ -289,14 +292,14 @@ class Viewer(Handling):
         self.pace.drawn(time.thread_time() - start)
 
     def resize(self, size: Size) -> None:
-        """Take another size of the window [pixels]."""
+        """Adopt a new size of the window [pixels]."""
         width = size[0] - (WIDTH if self._sliders else 0)
         self.size = self.renderer.size = (max(width, SMALLEST), max(size[1], SMALLEST))
         self._panel = None
         self.words.outdate()
 
     def turn(self, dial: Dial, value: Any) -> None:
-        """Set a dial; where kernels have to be compiled first, set it later and go on until then."""
+        """Set a dial; if kernels must be compiled first, set it later and continue until then."""
         self.waiting.pop(dial.name, None)
         self.words.outdate()
         try:
@@ -310,13 +313,13 @@ class Viewer(Handling):
             self.message = str(error)
 
     def turn_waiting(self) -> None:
-        """Set the dials whose kernels are ready by now."""
+        """Set the dials whose kernels have become ready."""
         for dial in self.dials() if self.waiting else ():
             if dial.name in self.waiting:
                 self.turn(dial, self.waiting[dial.name])
 
     def due(self) -> bool:
-        """Return whether it is time for a step: the window is open and not paused."""
+        """Return whether a step is due: the window is open and not paused."""
         if self._single:
             self._ticks = -1  # the picture after a single step shows all of it
         elif not self.paused:
@@ -330,11 +333,11 @@ class Viewer(Handling):
         return due
 
     def forget(self) -> None:
-        """Do not interpolate from the last state: nothing moved from there to here."""
+        """Do not interpolate from the last state, since nothing moved from there to here."""
         self._before = None
 
     def _moment(self) -> Frame:
-        """Return what is to be drawn now: where a step has several pictures, what lies between the last two states."""
+        """Return the frame to draw now: with several pictures per step, an interpolation of the last two states."""
         frame = self.frame("")
         if self._before is None:
             return frame
@@ -342,7 +345,7 @@ class Viewer(Handling):
         return between(self._before, frame, (self._ticks % pictures + 1) / pictures)
 
     def complete(self, picture: pygame.Surface) -> pygame.Surface:
-        """Return what the window shows: the picture with its texts, with the panel beside it."""
+        """Return the window's contents: the picture with its texts, and the panel beside it."""
         import pygame
 
         self._last = picture.copy()
@@ -366,11 +369,11 @@ class Viewer(Handling):
         return self._whole
 
     def help_text(self) -> str:
-        """Return what the mouse and the keys do."""
+        """Return the help on the mouse and the keys."""
         return "\n".join([Mouse.HELP, *listed(self.keys), self.more_help()]).rstrip()
 
     def text(self) -> str:
-        """Return the read-outs with what is added to them."""
+        """Return the read-outs with the additions."""
         state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
         state += "   compiling ..." if self.waiting else ""
         state += "   filming" if self.recorder.running else ""
@@ -408,7 +411,7 @@ class Viewer(Handling):
         self.renderer.style = replace(self.renderer.style, wireframe=not self.renderer.style.wireframe)
 
     def look_from(self, camera: Camera) -> None:
-        """See it from elsewhere, which is where the key 0 goes back to from now on."""
+        """Change the camera, and make it the one that the key 0 returns to."""
         self._first_camera = copy.deepcopy(camera)
         self._look_back()
 
@@ -428,7 +431,7 @@ class Viewer(Handling):
         self.restart()
 
     def _save(self) -> None:
-        """Save the picture as it is now, without texts, under the next free name in this folder."""
+        """Save the current picture, without texts, under the next free name in this folder."""
         if self._last is not None:
             self.message = self.recorder.try_snap(self._last)
 

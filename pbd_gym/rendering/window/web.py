@@ -1,4 +1,4 @@
-"""The same as a window, on a page in a browser: for machines without a display, through viser."""
+"""Page in a browser that replaces the window on machines without a display, through viser."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ from pbd_gym.runtime.extras import load_optional
 
 
 class WebScene:
-    """Adds nodes to viser's scene, and changes them from frame to frame. Labels of points are left out.
+    """Adds nodes to viser's scene, and changes them from frame to frame. Labels of points are omitted.
 
     Args:
-        server: viser's.
-        drag: told of what the left button does to meshes, ropes and particles.
-        click: told of clicks on them with Shift.
+        server: viser's server. drag: function called when the left button drags meshes, ropes or particles. click:
+        function called on Shift-clicks on them.
     """
 
     def __init__(self, server: Any, drag: Callable[[Any], Any], click: Callable[[Any], Any]) -> None:
@@ -39,11 +38,10 @@ class WebScene:
         self._plot: Any = None
 
     def draw(self, frame: Frame, camera: Camera, size: Size) -> None:
-        """Show a :func:`pbd_gym.rendering.pictures.frame.drawable` frame, with marks as large as they are to be seen.
+        """Show a :func:`pbd_gym.rendering.pictures.frame.drawable` frame, with marks of constant size in the picture.
 
         Args:
-            frame: what there is.
-            camera: where it is seen from.
+            frame: frame to show. camera: camera that sees it.
             size: width and height of the picture [pixels].
         """
         self._seen: set[str] = set()
@@ -99,7 +97,7 @@ class WebScene:
         self._put(name, "line_segments", len(pairs), points=pairs, colors=np.uint8(colors), thickness=float(width))
 
     def _put(self, name: str, kind: str, count: Any, **props: Any) -> None:
-        """Add a node to the page, or give the one of a name other numbers; a node of another ``count`` is made anew."""
+        """Add a node to the page, or update the one of that name; a node with a different ``count`` is recreated."""
         if count == 0:
             return
         self._seen.add(name)
@@ -124,20 +122,19 @@ class WebScene:
 
 PORT = 8080
 READ_EVERY = 0.25
-"""Read-outs change this often [s]."""
+"""Time between changes of the read-outs [s]."""
 HELP = "Drag a particle with the left button; a click with Shift pins it or sets it free. Drag the ground to turn."
 _ONLY_WINDOW = ("s", "v", "p", "w", "0", "h", "q")
-"""Keys of a window that need no button here."""
+"""Keys of a window that need no button on the page."""
 
 
 class Page:
-    """Serves a page on which one person watches and handles what a viewer simulates.
+    """Serves a page on which one person watches and manipulates a viewer's simulation.
 
     The viewer's own window stays closed.
 
     Args:
-        viewer: what is simulated.
-        port: of the page; the next one that is free if it is taken.
+        viewer: viewer whose simulation is shown. port: port of the page; the next free one if it is taken.
 
     Raises:
         ImportError: without viser.
@@ -160,10 +157,10 @@ class Page:
         self._server.on_client_connect(lambda client: client.camera.on_update(self._see))
         self._deeds = {text: deed for key, (text, deed) in viewer.keys.items() if text and key not in _ONLY_WINDOW}
         self._gui.add_button_group("", list(self._deeds)).on_click(self._press)
-        viewer.help = True  # which takes the hint at a key out of the read-outs
+        viewer.help = True  # removes the hint at a key from the read-outs
 
     def run(self) -> None:
-        """Serve until interrupted by Ctrl-C. Time stands still while nobody looks."""
+        """Serve until interrupted by Ctrl-C. Time stands still while nobody is connected."""
         print("open the page in a browser; Ctrl-C ends it")
         try:
             while not self.viewer.renderer.closed:
@@ -183,7 +180,7 @@ class Page:
         self.viewer.close()
 
     def tick(self) -> None:
-        """Do what was asked for on the page, show what there is, and simulate one frame unless paused."""
+        """Carry out requests from the page, show the frame, and simulate one step unless paused."""
         while not self._events.empty():
             self._events.get()()
         with self._server.atomic():
@@ -215,13 +212,13 @@ class Page:
         slider.on_update(lambda event: self._slid(event, dial.name))
         return slider
 
-    # Callbacks run in other threads, so that they only leave word.
+    # Callbacks run in other threads, so they only leave messages.
 
     def _press(self, event: Any) -> None:
         self._events.put(self._deeds[event.target.value])
 
     def _slid(self, event: Any, name: str) -> None:
-        if event.client_id is not None:  # not what the page itself has set
+        if event.client_id is not None:  # not for values set by the page itself
             dial, value = self._dials[name], self._dials[name].value_at(float(event.target.value))
             self._events.put(lambda: self.viewer.turn(dial, value))
 
@@ -244,7 +241,7 @@ class Page:
         return round(place[0] * width), round(place[1] * height)
 
     async def _see(self, camera: Any) -> None:
-        """Look from where the browser looks."""
+        """Move the camera to the browser's view."""
         away, size = np.array(camera.position) - camera.look_at, (camera.image_width, camera.image_height)
         distance = max(float(np.linalg.norm(away)), 1e-6)
         fov = 2.0 * np.arctan(np.tan(camera.fov / 2.0) * min(1.0, size[0] / size[1]))  # across the shorter side

@@ -1,4 +1,4 @@
-"""Arrays on their way to a device and back: rows of environments, groups of lanes, and the structs of kernels."""
+"""Conversion of arrays for a device and back: rows of environments, groups of lanes, and the structs of kernels."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def to_rows(grouped: np.ndarray, num_envs: int) -> np.ndarray:
 def row_of(array: Any, num_envs: int, lanes: int, env: int) -> np.ndarray:
     """Return a copy of the row of one environment in a Warp array (groups, ..., lanes), shape (...).
 
-    From a GPU only its group is fetched: a script that plans for one environment after the other would wait long for
+    From a GPU only its group is fetched: a script that plans for one environment after another would wait long for
     copies of all of them.
 
     Raises:
-        IndexError: for an environment that is not there.
+        IndexError: for an environment that does not exist.
     """
     group, lane = divmod(range(num_envs)[env], lanes)
     fetched = array.numpy()[group] if array.device.is_cpu else array[group].numpy()
@@ -31,7 +31,7 @@ def row_of(array: Any, num_envs: int, lanes: int, env: int) -> np.ndarray:
 def to_lanes(rows: np.ndarray, groups: int, lanes: int) -> np.ndarray:
     """Return rows of environments (num_envs, ...) as an array of shape (groups, ..., lanes).
 
-    Lanes without an environment repeat the last one, so that they compute with numbers as sound as the others.
+    Lanes without an environment repeat the last one, so that they compute with valid numbers.
     """
     padded = pad_rows(rows, groups * lanes).reshape(groups, lanes, *rows.shape[1:])
     return np.ascontiguousarray(np.moveaxis(padded, 1, -1))
@@ -43,7 +43,7 @@ def pad_rows(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def by_scalar(model: Any, array: Any) -> Any:
-    """Return the memory of a Warp array of vectors of lanes as one of numbers, with the lanes along the last axis."""
+    """Return a Warp array of lane vectors as one of numbers in the same memory, with the lanes along the last axis."""
     return wp.array(ptr=array.ptr, shape=(*array.shape, model.lanes), dtype=model.scalar, device=model.device)
 
 
@@ -53,12 +53,11 @@ def scatter(model: Any, target: Any, rows: np.ndarray) -> None:
 
 
 def fill(table: Any, device: Any, **values: Any) -> None:
-    """Set fields of a Warp struct, arrays in the types that it declares them with.
+    """Set fields of a Warp struct, converting arrays to their declared types.
 
     Args:
         table: instance of a struct.
-        device: where arrays go.
-        **values: numbers, structs, and whatever NumPy makes arrays of.
+        device: device of the arrays. **values: numbers, structs, and anything that NumPy can convert to an array.
     """
     for name, value in values.items():
         declared = table._cls.vars[name].type

@@ -1,4 +1,4 @@
-"""Rigid bodies and what the air drags: from the scene to the structs of kernels, and the scratch memory of a batch."""
+"""Upload of rigid bodies and of triangles with air drag, and the scratch memory of a batch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pbd_gym.scene.rigid_bodies import RigidBody
 from pbd_gym.sim.upload.arrays import fill
 
 HEAVY = 1e3
-"""What a particle that is held or pinned counts as, in masses of its body: the body turns about it."""
+"""Mass that a held or pinned particle counts as, in masses of its body: the body turns about it."""
 
 NOTHING = 1e-6
-"""Mass of a particle that a body shares with something else, in masses of the body."""
+"""Mass of a particle that a body shares with another object, in masses of the body."""
 
 
 def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
@@ -27,8 +27,7 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
 
     Args:
         table: see :func:`pbd_gym.kernels.data.rigid.table_type`.
-        scene: what one environment holds, with rigid bodies.
-        device: where it goes.
+        scene: scene of one environment, with rigid bodies. device: target device.
     """
     bodies, joints = scene.rigid_bodies, scene.joints
     shared = [[one for one in scene.shared if one.body == body.index] for body in bodies]
@@ -40,7 +39,7 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         np.concatenate([body.rest, *(one.point[None] - body.center for one in ones)])
         for body, ones in zip(bodies, shared, strict=True)
     ]
-    # What is shared has the weight of the body already, for those that pull at it.
+    # Shared particles already have the weight of the body, for constraints that pull at them.
     mass = [
         np.append(scene.mass[body.indices], np.full(len(ones), NOTHING * body.mass))
         for body, ones in zip(bodies, shared, strict=True)
@@ -74,11 +73,10 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
 def tetrahedra(scene: BaseScene, kinds: Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return all tetrahedra of a scene, each once.
 
-    They are those of solids, and those of constraints whose fields tell a shape or a volume at rest.
+    These are the tetrahedra of solids, and of constraints whose fields define a rest shape or volume.
 
     Args:
-        scene: what one environment holds.
-        kinds: of its constraints.
+        scene: scene of one environment. kinds: kinds of its constraints.
 
     Returns:
         Particles, shape (m, 4), int32, and volumes at rest [m^3], shape (m,).
@@ -94,23 +92,23 @@ def tetrahedra(scene: BaseScene, kinds: Iterable[Any]) -> tuple[np.ndarray, np.n
             rows += batch.indices
     tets, all_volumes = np.concatenate(rows), np.concatenate(volumes)
     first = np.unique(np.sort(tets, axis=1), axis=0, return_index=True)[1]
-    first = first[all_volumes[first] > 0.0]  # nothing asks points that keep their shape for one
+    first = first[all_volumes[first] > 0.0]  # points that keep their shape need none
     return tets[first], all_volumes[first]
 
 
 def _balls(scene: BaseScene, body: RigidBody) -> list[ParticleContacts]:
-    """Return the group of its balls, if they collide with particles."""
+    """Return the contact group of a body's balls, if they collide with particles."""
     return [group for group in scene.particle_contacts if len(group.indices) and group.indices[0] == body.samples[0]]
 
 
 def _corners(body: RigidBody) -> np.ndarray:
-    """Return the lower and the upper corner of its balls [m], shape (6,)."""
+    """Return the lower and the upper corner of a body's balls [m], shape (6,)."""
     points = body.rest[: len(body.samples)]
     return np.concatenate([points.min(axis=0), points.max(axis=0)])
 
 
 def _meets(scene: BaseScene) -> np.ndarray:
-    """Return the pairs of bodies whose balls collide, the lower number first, flat."""
+    """Return the pairs of bodies whose balls collide, the lower index first, flattened."""
     colliding = [body.index for body in scene.rigid_bodies if _balls(scene, body)]
     owner = {int(body.samples[0]): body.index for body in scene.rigid_bodies}
     kept = {frozenset(owner.get(int(ones[0]), -1) for ones in both) for both in scene.apart}
@@ -119,14 +117,14 @@ def _meets(scene: BaseScene) -> np.ndarray:
 
 
 def left_out(scene: BaseScene) -> np.ndarray:
-    """Return which particles are of a fluid or a rigid body, shape (n,), bool; shape (0,) where none are."""
+    """Return which particles belong to a fluid or a rigid body, shape (n,), bool; shape (0,) if none do."""
     own = [body.indices for body in scene.rigid_bodies] + ([scene.fluid.indices] if scene.fluid else [])
     own += [np.array([one.particle for one in scene.shared], dtype=np.int32)] if scene.shared else []
     return np.isin(np.arange(scene.particle_count), np.concatenate(own)) if own else np.zeros(0, dtype=bool)
 
 
 def rigid_scratch(model: Any) -> Any:
-    """Make the memory that rigid bodies work on; without any next to none."""
+    """Allocate the scratch memory of rigid bodies; minimal without any."""
     scratch = scratch_type(model.vec)()
     bodies, groups = model.rigid_bodies, model.group_count
     if bodies:
@@ -143,23 +141,23 @@ def rigid_scratch(model: Any) -> Any:
 
 
 class Dragged(NamedTuple):
-    """Triangles of a scene that feel the air."""
+    """Triangles of a scene with air drag."""
 
     triangles: np.ndarray
     """Shape (t, 3), int32."""
     coefficients: np.ndarray
-    """Of drag, along the normal and beside it, shape (t, 2)."""
+    """Drag coefficients along the normal and tangentially, shape (t, 2)."""
 
     @classmethod
     def of(cls, scene: BaseScene) -> Dragged:
-        """Return copies of what a scene has."""
+        """Return copies of a scene's triangles and coefficients."""
         return cls(scene.dragged_triangles.copy(), scene.drag_coefficients.copy())
 
 
 def _lightness(model: Any) -> np.ndarray:
-    """Return the mass of each particle over that which it counts with where drag is stiff, shape (n,).
+    """Return the ratio of each particle's mass to its effective mass where drag is stiff, shape (n,).
 
-    It is 1 but for those of rigid bodies, which do not move by themselves.
+    It is 1 except for particles of rigid bodies, which do not move independently.
     """
     triangles, x = model.dragged.triangles, model.start_positions
     a, b, c = (x[triangles[:, corner]] for corner in range(3))
@@ -174,7 +172,7 @@ def _lightness(model: Any) -> np.ndarray:
 
 
 def make_air(model: Any) -> Any:
-    """Return the struct of the air of a batch, with room for what it does; at rest and without density.
+    """Return the struct of a batch's air with its scratch memory; at rest and without density.
 
     Args:
         model: the :class:`pbd_gym.sim.model.Model`.

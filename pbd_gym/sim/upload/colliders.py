@@ -1,4 +1,4 @@
-"""Colliders on their way to a device: sorted into the loops of a kernel, and written into its table."""
+"""Upload of colliders: sorted into the loops of a kernel, and written to its table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,16 +16,15 @@ from pbd_gym.sim.upload.arrays import fill
 def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[Any]) -> dict[Part, list[int]]:
     """Sort colliders into parts, in the order in which contacts are resolved.
 
-    What moves comes first, so that what is at rest has the last word: a box that presses a particle on the floor does
-    not push it through.
+    Moving colliders come first, so that those at rest have the last word: a box that presses a particle on the floor
+    does not push it through.
 
     Args:
-        colliders: of a scene.
-        moving: indices of those that move.
+        colliders: colliders of a scene. moving: indices of moving ones.
         shapes: modules of the shapes, in their order.
 
     Returns:
-        The indices of the colliders of each part; parts without colliders are left out.
+        The indices of the colliders of each part; empty parts are omitted.
     """
     parts: dict[Part, list[int]] = {}
     for moves in (True, False):
@@ -46,7 +45,7 @@ def longest_segment(batches: Sequence[Any]) -> float:
 
 
 def extent(collider: Any) -> float:
-    """Return how far a collider reaches from its origin [m]: what is farther off does not touch it."""
+    """Return a collider's reach from its origin [m], beyond which nothing touches it."""
     if isinstance(collider, Plane) or type(collider) not in SOLIDS:  # shapes of others may draw what they like
         return FARTHEST
     if isinstance(collider, Sphere):
@@ -68,13 +67,12 @@ def fill_colliders(
 
     Args:
         dtype: NumPy type of the kernel's numbers.
-        colliders: of a scene.
-        moving: indices of those that move, in the order of their poses.
+        colliders: colliders of a scene. moving: indices of moving ones, in the order of their poses.
         parts: see :func:`arrange`.
         contact_radius: distance that particles keep from all of them [m].
-        left_out: whether particles keep off colliders by themselves, shape (n,), or empty where none do.
-        line_reach: how far from them lines look at them [m].
-        device: where they go.
+        left_out: whether particles keep off colliders by themselves, shape (n,), or empty if none do.
+        line_reach: distance within which lines look at them [m].
+        device: target device.
     """
     scalar = wp.float32 if dtype is np.float32 else wp.float64
     table = table_type(scalar)()

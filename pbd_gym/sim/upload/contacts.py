@@ -1,4 +1,4 @@
-"""Contacts between particles: from the scene to the table that kernels read, and the lists of a batch."""
+"""Upload of contacts between particles: the table that kernels read, and the lists of a batch."""
 
 from __future__ import annotations
 
@@ -28,25 +28,27 @@ from pbd_gym.scene.contacts import ParticleContacts
 from pbd_gym.sim.upload.arrays import fill
 
 CUSHION = 2.5
-"""How far from touching patches brake each other, in thicknesses. With 0.6, nearly twice as many towels that hands
-have pulled about end up through themselves."""
+"""Distance from contact at which patches brake each other, in thicknesses. With 0.6, nearly twice as many towels pulled
+about by hands end up passing through themselves.
+"""
 BRAKING_TIME = 0.03
-"""Time in which their approach fades away [s]."""
+"""Time in which their approach is damped [s]."""
 ALIKE = 0.7
-"""Members whose ranges are no smaller than that share of the largest are taken for equal when candidates are looked
-for: a few more of them cost less than to ask for each."""
+"""Share of the largest range down to which members' ranges count as equal in the candidate search: a few more
+candidates cost less than checking each member.
+"""
 GRID_SKIN, PAIR_SKIN = 0.5, 0.25
-"""How much farther than they reach candidates may be, over the largest distance at which two members touch, in blocks
-of threads and on one thread. The wider, the more candidates, and the fewer searches."""
+"""Excess of the candidate search radius, relative to the largest distance at which two members touch, in blocks of
+threads and on one thread. A wider skin means more candidates and fewer searches.
+"""
 
 
 def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) -> int:
-    """Fill the table of particle contacts, and return how many members it has.
+    """Fill the table of particle contacts, and return its number of members.
 
     Args:
         table: see :func:`pbd_gym.kernels.data.particle_contacts.table_type`.
-        scene: what one environment holds, with particle contacts.
-        device: where it goes.
+        scene: scene of one environment, with particle contacts. device: target device.
         in_blocks: whether a block of threads serves a group.
     """
     groups = scene.particle_contacts
@@ -71,7 +73,7 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
         found, starts = by_owner(row, count)
         arrays |= {name: found.ravel(), f"{name}_start": starts}
     owner, leverage = _owners(scene, members[order])
-    # Beyond so many members, kernels compare owners.
+    # Above this many members, kernels compare owners.
     apart = [kin, _of_two_bodies(owner)] if count <= SCANNED else [kin]
     found, starts = by_owner(np.stack([owner, np.arange(count)], axis=1)[owner >= 0], len(scene.rigid_bodies))
     arrays |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}
@@ -111,11 +113,10 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
 
 
 def may_lean(scene: BaseScene, lines: Sequence[np.ndarray]) -> bool:
-    """Return whether lines may pull balls against other particles. Where there are surfaces, lines do not ask.
+    """Return whether lines may pull balls against other particles. If there are surfaces, lines do not check.
 
     Args:
-        scene: what one environment holds.
-        lines: particles of each line.
+        scene: scene of one environment. lines: particles of each line.
     """
     groups = scene.particle_contacts
     if not scene.has_particle_contacts or any(len(group.triangles) for group in groups):
@@ -125,9 +126,9 @@ def may_lean(scene: BaseScene, lines: Sequence[np.ndarray]) -> bool:
 
 
 def spatial_order(positions: np.ndarray) -> np.ndarray:
-    """Return an order in which what is near each other in the scene has numbers that are near each other.
+    """Return an order in which particles near each other in the scene have numbers near each other.
 
-    That of Morton codes of ten bits an axis, equal ones as they come.
+    It sorts by Morton codes with ten bits per axis, stably.
     """
     low, high = positions.min(axis=0), positions.max(axis=0)
     spots = (1023.99 * (positions - low) / max(float((high - low).max()), 1e-30)).astype(np.int64)
@@ -142,7 +143,7 @@ def _apart(members: np.ndarray, ones: np.ndarray, others: np.ndarray) -> np.ndar
 
 
 def _owners(scene: BaseScene, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rigid body of each member, -1 for none, and the leverage that the table asks for, shape (k,) each."""
+    """Return the rigid body of each member, -1 for none, and its leverage for the table, shape (k,) each."""
     owner, leverage = np.full(scene.particle_count, -1), np.ones(scene.particle_count)
     for body in scene.rigid_bodies:
         owner[body.indices] = body.index
@@ -151,7 +152,7 @@ def _owners(scene: BaseScene, members: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _of_two_bodies(owner: np.ndarray) -> np.ndarray:
-    """Return the pairs of members of two rigid bodies, which are solved for as bodies, shape (m, 2)."""
+    """Return the pairs of members of two rigid bodies, whose contacts are solved as bodies, shape (m, 2)."""
     rigid = np.flatnonzero(owner >= 0)
     a, b = (rigid[k] for k in np.triu_indices(len(rigid), 1))
     pairs: np.ndarray = np.stack([a, b], axis=1)[owner[a] != owner[b]]
@@ -159,14 +160,16 @@ def _of_two_bodies(owner: np.ndarray) -> np.ndarray:
 
 
 def _roles(group: ParticleContacts) -> np.ndarray:
-    """Return what each member of a body is, shape (k,), int."""
+    """Return the type of each member of a body, shape (k,), int."""
     if not len(group.triangles):
         return np.full(len(group.indices), BALL)
     return np.where(group.rim, RIM, INNER)
 
 
 def whole_bodies(scene: BaseScene) -> np.ndarray:
-    """Return the first particle of what each hangs together with by constraints or as a rigid body, shape (n,)."""
+    """Return the first particle of the body that each particle belongs to, by constraints or as a rigid body, shape
+    (n,).
+    """
     links = [np.zeros((0, 2), dtype=np.int64)]
     for batch in scene.constraints.values():
         for members in batch.indices:
@@ -177,10 +180,11 @@ def whole_bodies(scene: BaseScene) -> np.ndarray:
 
 
 def pierced_edges(scene: BaseScene) -> list[np.ndarray]:
-    """Return the edges of each group of members that are looked for in surfaces, as positions in it, shape (e, 2) each.
+    """Return the edges of each group of members that are checked against surfaces, as positions in it, shape (e, 2)
+    each.
 
-    Those of surfaces; and of ropes and bodies, where there is a surface, what lies side by side in them: constraints
-    hold it together, or it is one rigid body, so that cloth in between has gone through.
+    These are the edges of surfaces; and, if there is a surface, the lines between neighbours in ropes and bodies:
+    constraints hold them together, or they are one rigid body, so cloth in between has gone through.
     """
     groups = scene.particle_contacts
     if not any(len(group.triangles) for group in groups):
@@ -194,12 +198,11 @@ def pierced_edges(scene: BaseScene) -> list[np.ndarray]:
 
 
 def _rings(scene: BaseScene, firsts: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the edges and triangles around members, a member first in each row.
+    """Return the edges and triangles around members, with a member first in each row.
 
     Args:
-        scene: with its members, body by body.
-        firsts: number of the first member of each group, in the order in which they were added.
-        place: number in the table of each member in that order.
+        scene: scene with its members, body by body. firsts: number of the first member of each group, in the order of
+        addition. place: table index of each member in that order.
     """
     ring, fan, edge_count = [np.zeros((0, 3), dtype=int)], [np.zeros((0, 3), dtype=int)], 0
     for first, group, pairs in zip(firsts, scene.particle_contacts, pierced_edges(scene), strict=True):
@@ -212,7 +215,7 @@ def _rings(scene: BaseScene, firsts: np.ndarray, place: np.ndarray) -> dict[str,
 
 
 def contact_lists(model: Any) -> Any:
-    """Make the lists of particle contacts: none yet, and anchors that make the first step search.
+    """Create empty lists of particle contacts, with anchors that make the first step search.
 
     Args:
         model: the :class:`pbd_gym.sim.model.Model`.

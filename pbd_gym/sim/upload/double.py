@@ -1,10 +1,10 @@
-"""Steps in float64 of a batch in float32: twins of its model, state and control, and the copies between them.
+"""Steps in float64 for a batch in float32: twins of its model, state and control, and the copies between them.
 
-Velocities are changes of position over a substep h, and forces are changes of these: what float32 rounds off a position
-counts for an acceleration of ``ulp(x) / h^2``, in which 1 mm at h = 1 ms is much and 1 um at h = 0.05 ms is forty times
-gravity. So the error grows as h gets smaller. Where it would be seen, a control step works in float64 from beginning to
-end: positions are rounded once, when it is over, and velocities and forces do not hear of it. Nothing else is kept from
-step to step, so a state in float32 is still all that a step depends on.
+Velocities are changes of position over a substep h, and forces are changes of these: float32's rounding of a position
+amounts to an acceleration of ``ulp(x) / h^2``, in which 1 mm at h = 1 ms is much and 1 um at h = 0.05 ms is forty times
+gravity. So the error grows as h gets smaller. Where it would be visible, a control step works in float64 from beginning
+to end: positions are rounded only once, at its end, which does not affect velocities and forces. Nothing else is kept
+from step to step, so a step still depends only on a state in float32.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ FOUND = (
 )  # fmt: skip
 """Arrays of a state that a step changes."""
 SHARED = {"": ("held", "pins", "diverged", "inverted"), "contacts": ("overflow", "piercings"), "fluid": ("overflow",)}
-"""Arrays of integers that both have in common, by the struct that they are in."""
+"""Integer arrays that both share, by the struct that contains them."""
 MOVES = ("motion", "collider_motion", "forces", "emission")
 """Arrays of a control that differ from step to step."""
 
 Pair = tuple[Any, Any]
-"""An array in float32, and the same in float64."""
+"""An array in float32, and its counterpart in float64."""
 
 
 def rounding(reach: float, h: float, gravity: float) -> float:
-    """Return what float32 rounds off positions, as a share of what gravity makes of them in a substep.
+    """Return float32's rounding of positions, as a share of gravity's displacement in a substep.
 
     Args:
         reach: distance from the origin along an axis [m].
         h: the substep [s].
-        gravity: [m/s^2]; where there is none, forces are taken to be as large as weight on earth.
+        gravity: [m/s^2]; without gravity, forces are assumed to be as large as weight on Earth.
     """
     return float(np.spacing(np.float32(reach))) / ((gravity or 9.81) * h * h)
 
 
 def _wide(dtype: Any) -> Any:
-    """Return the type of an array in float64."""
+    """Return the float64 type of an array."""
     if dtype is wp.float32:
         return wp.float64
     if getattr(dtype, "_wp_scalar_type_", None) is not wp.float32:
@@ -58,7 +58,7 @@ def _wide(dtype: Any) -> Any:
 
 
 def widened(array: Any) -> Any:
-    """Return a copy of a Warp array in float64; one of integers as it is."""
+    """Return a copy of a Warp array in float64; integer arrays are returned unchanged."""
     dtype = _wide(array.dtype)
     if dtype is array.dtype:
         return array
@@ -69,7 +69,7 @@ def widened(array: Any) -> Any:
 
 
 def widen_struct(source: Any, target: Any) -> Any:
-    """Fill a struct in float64 with what one of the same fields has in float32, and return it."""
+    """Fill a float64 struct from a float32 struct with the same fields, and return it."""
     for name, variable in target._cls.vars.items():
         value = getattr(source, name)
         if wp.types.is_array(variable.type):
@@ -95,11 +95,10 @@ def double_model(model: Any) -> Any:
 
 
 def double_state(state: Any, model: Any) -> tuple[Any, list[Pair], list[Pair]]:
-    """Make the twin of a state, and say what is to be copied before and after each step.
+    """Create the float64 twin of a state, and list the arrays to copy before and after each step.
 
     Args:
-        state: in float32.
-        model: what :func:`double_model` made.
+        state: state in float32. model: model from :func:`double_model`.
 
     Returns:
         Arrays in float64, pairs of arrays that a step reads, and of those that it changes.
@@ -119,7 +118,7 @@ def double_state(state: Any, model: Any) -> tuple[Any, list[Pair], list[Pair]]:
 
 
 def double_control(control: Any, model: Any) -> tuple[Any, list[Pair]]:
-    """Likewise of a control: the struct that the kernel takes, and pairs of arrays that a step reads."""
+    """Create the float64 twin of a control: the struct for the kernel, and pairs of arrays that a step reads."""
     source = control.data()
     target = widen_struct(source, control_type(model.vec)())
     pairs = [(getattr(source, name), getattr(target, name)) for name in MOVES]
@@ -140,9 +139,7 @@ def record_casts(pairs: Iterable[Pair], first: int, count: int, groups: int, bac
 
     Args:
         pairs: arrays in float32 and in float64.
-        first: of the groups.
-        count: of the groups.
-        groups: of the whole batch.
+        first: first group. count: number of groups. groups: number of groups of the whole batch.
         back: whether to copy into float32.
     """
     for single, double in pairs:

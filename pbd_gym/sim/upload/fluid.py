@@ -1,4 +1,4 @@
-"""Fluids: from the scene to the table that kernels read, and the scratch memory of a batch."""
+"""Upload of fluids: the table that kernels read, and the scratch memory of a batch."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from pbd_gym.sim.upload.arrays import fill
 _q = (np.arange(20000) + 0.5) / 20000
 _bump = 64.0 * (1.0 - _q) ** 3 * _q**3
 _pull = np.where(_q > 0.5, _bump, 2.0 * _bump - 1.0)
-# What a surface costs per squared density of particles, for a largest force of 1 and a support radius of 1, by
-# dimension: see :func:`cohesion`.
+# Surface energy per squared density of particles, for a largest force of 1 and a support radius of 1, by dimension: see
+# :func:`cohesion`.
 _COST = {2: float((_pull * _q**3).mean()) / 3.0, 3: np.pi / 8.0 * float((_pull * _q**4).mean())}
 
 
 def cohesion(fluid: Fluid) -> float:
-    """Return the acceleration of neighbours that pull hardest [m/s^2], for the surface tension of a fluid.
+    """Return the largest acceleration between two neighbours [m/s^2], for the surface tension of a fluid.
 
     A surface cuts the pairs across it: it costs ``pi / 8 n^2 int F(r) r^4 dr`` per area, for a force F between two of n
     particles per volume (Kirkwood, Buff 1949, doi:10.1063/1.1747248, for even densities). In a plane a line costs ``1 /
@@ -38,17 +38,17 @@ def cohesion(fluid: Fluid) -> float:
 
 
 def softness(fluid: Fluid) -> float:
-    """Return what is added to the squared gradient of a density [1/m^2].
+    """Return the term added to the squared gradient of a density [1/m^2].
 
-    It is never 0: a particle that is alone has no gradient to divide by.
+    It is never 0, since a lone particle has no gradient to divide by.
     """
     return max(fluid.material.regularization, 1e-6) * fluid.smoothing.rest_gradient
 
 
 def yielding(scene: BaseScene) -> np.ndarray:
-    """Return the part of its inverse mass with which each sample of a fluid's boundary moves, shape (b,).
+    """Return the share of its inverse mass with which each boundary sample of a fluid moves, shape (b,).
 
-    A rigid body of mass M has the inverse mass ``1 / M`` in its middle and up to four times that at a corner.
+    A rigid body of mass M has the inverse mass ``1 / M`` at its centre and up to four times that at a corner.
     """
     assert scene.fluid is not None
     found = np.ones(len(scene.fluid.boundary))
@@ -59,10 +59,10 @@ def yielding(scene: BaseScene) -> np.ndarray:
 
 
 def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
-    """Return what a kernel is compiled for.
+    """Return the compile-time options of a kernel.
 
     Args:
-        fluid: of the scene.
+        fluid: fluid of the scene.
         in_blocks: whether a block of threads serves a group.
     """
     return FluidOptions(
@@ -79,11 +79,10 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
 
     Args:
         table: see :func:`pbd_gym.kernels.data.fluid.table_type`.
-        scene: what one environment holds, with a fluid.
+        scene: scene of one environment, with a fluid.
         colliders: the table of all colliders.
-        device: where it goes.
-        column: first of the :data:`pbd_gym.kernels.data.fluid.COLUMNS` parameters of fluids.
-        remembered: first of what nozzles remember.
+        device: target device. column: first of the :data:`pbd_gym.kernels.data.fluid.COLUMNS` parameters of fluids.
+        remembered: offset of the nozzles' memory.
     """
     fluid = scene.fluid
     assert fluid is not None
@@ -114,7 +113,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         vorticity=material.vorticity,
         thinning=2.0 * material.viscosity / (material.density * smoothing.spread),
         cohesion=cohesion(fluid),
-        # Walls are looked at from farther off than a particle can come to them.
+        # Walls are considered from farther off than a particle can come to them.
         farthest=fluid.spacing,
         reach=smoothing.support + 0.5 * fluid.spacing,
         mass=fluid.particle_mass,
@@ -132,11 +131,10 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
 
 
 def _check_lists(model: Any, entries: int) -> None:
-    """Check the longest arrays before it is too late: what there is no room for may end the process.
+    """Check the longest arrays in advance, since an allocation that fails may end the process.
 
     Args:
-        model: with a fluid.
-        entries: of the lists of neighbours of an environment.
+        model: model with a fluid. entries: number of entries in the neighbour lists of an environment.
     """
     fluid, free = model.scene.fluid, free_memory(model.device)
     slopes = wp.types.type_size_in_bytes(model.scalar) * len(fluid.indices) * fluid.capacity
@@ -153,10 +151,10 @@ def _check_lists(model: Any, entries: int) -> None:
 
 
 def fluid_scratch(model: Any) -> Any:
-    """Make the memory that fluids work on; without fluid next to none.
+    """Allocate the scratch memory of fluids; minimal without fluid.
 
     Raises:
-        MemoryError: if lists of neighbours do not fit into the memory that is free, or are too long to be numbered.
+        MemoryError: if lists of neighbours do not fit into the free memory, or are too long to be indexed.
     """
     scratch = scratch_type(model.scalar)()
     fluid, groups = model.scene.fluid, model.group_count

@@ -1,1 +1,1 @@
-"""What a solver looks out for while it steps, and warns of."""
+"""Conditions that a solver monitors while it steps, and warns of."""

@@ -1,4 +1,4 @@
-"""Bodies whose particles collide, as what may go through them has to know them."""
+"""Colliding bodies, as data for the detection of passages through them."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ import numpy as np
 from pbd_gym.sim.upload.contacts import whole_bodies
 
 ROPE, SHEET, SOLID = 1, 2, 3
-"""What gives way as a line does, as a surface does, and not at all: a solid, or a rigid body."""
+"""Resistance of bodies: like a line, like a surface, or rigid (a solid or a rigid body)."""
 
 
 @dataclass(frozen=True)
 class Bodies:
-    """Bodies that collide: arrays with an entry for each, in the order of their first particles."""
+    """Colliding bodies: arrays with an entry for each, in the order of their first particles."""
 
     members: np.ndarray
     """Colliding particles, body by body, shape (k,), int."""
     parts: list[slice]
-    """Which of them are whose."""
+    """Slice of ``members`` for each body."""
     radius: np.ndarray
     """Smallest radius of its balls, or half the thickness of a surface [m]."""
     extent: np.ndarray
     """Largest radius of its patches [m], 0 for balls."""
     disc: np.ndarray
-    """Their mean radius [m]."""
+    """Mean radius of its patches [m]."""
     kind: np.ndarray
     """:data:`ROPE`, :data:`SHEET` or :data:`SOLID`."""
     rigid: np.ndarray
     """Whether it is a rigid body, bool."""
     mass: np.ndarray
-    """Of the whole body [kg]."""
+    """Mass of the whole body [kg]."""
     measure: np.ndarray
     """Area of a surface [m^2], length of a rope [m]; 0 for a solid."""
     size: np.ndarray
-    """Diagonal of its box, as it was added [m]."""
+    """Diagonal of its bounding box at the time of addition [m]."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of bodies."""
         return len(self.parts)
 
 
 def find_bodies(scene: Any) -> Bodies:
-    """Return the bodies of a scene that collide: what hangs together by constraints or as a rigid body is one."""
+    """Return the colliding bodies of a scene: particles connected by constraints, or a rigid body, form one."""
     groups = scene.particle_contacts
     label = whole_bodies(scene)
     owner = np.full(scene.particle_count, -1)
@@ -85,7 +85,7 @@ def find_bodies(scene: Any) -> Bodies:
 
 
 def _areas(scene: Any) -> np.ndarray:
-    """Return the area of surface that each particle stands for [m^2], shape (n,)."""
+    """Return the surface area that each particle represents [m^2], shape (n,)."""
     found = np.zeros(scene.particle_count)
     for group in scene.particle_contacts:
         a, b, c = (scene.positions[group.indices[group.triangles[:, k]]] for k in range(3))

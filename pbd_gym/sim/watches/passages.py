@@ -1,4 +1,4 @@
-"""What goes through a surface or a rope within a control step: which bodies are looked at, and the launches for it."""
+"""Detection of passages through surfaces and ropes within a control step: the bodies checked, and the launches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pbd_gym.sim.watches.bodies import ROPE, find_bodies
 
 
 class Passages:
-    """Counts the particles that go through the surface of another body, and segments of ropes through one another.
+    """Counts particles that go through the surface of another body, and rope segments that go through each other.
 
     Args:
-        model: the constants of the batch.
+        model: model of the batch.
     """
 
     def __init__(self, model: Any) -> None:
@@ -31,7 +31,7 @@ class Passages:
         ropes = np.flatnonzero(bodies.kind == ROPE)
         ends = scene.lines[np.isin(owner[scene.lines], ropes).all(axis=1)]
         self.watching = bool((len(corners) and bodies.count > 1) or len(ends) > 2)
-        """Whether there is anything to go through: a surface and another body, or a rope."""
+        """Whether passages are possible: there is a surface and another body, or a rope."""
         self._through = bool(len(corners) and bodies.count > 1)
         starts = [part.start for part in bodies.parts] + [len(bodies.members)]
         arrays = {
@@ -52,19 +52,17 @@ class Passages:
             self._boxes = wp.zeros((slots, bodies.count if self.watching else 0, 2), dtype=wp.vec3d)
 
     def begin(self, state: Any, first: int, count: int) -> Iterator[Any]:
-        """Yield the launch that comes before a step.
+        """Yield the launch that precedes a step.
 
         Args:
-            state: of the batch.
-            first: group of the launch.
-            count: of groups.
+            state: state of the batch. first: first group of the launch. count: number of groups.
         """
         if self.watching:
             given = [state.positions_scalar, first, state.started]
             yield self._launch(kernels.note_start, (count, self._model.particle_count), given)
 
     def end(self, state: Any, first: int, count: int) -> Iterator[Any]:
-        """Yield those that come after it, likewise."""
+        """Yield the launches that follow a step, with the same arguments."""
         if not self.watching:
             return
         a, lanes = self._arrays, self._model.lanes

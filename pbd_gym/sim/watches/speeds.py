@@ -1,18 +1,18 @@
-"""Speeds that substeps can hold: a warning where bodies are about to meet too fast to be kept apart.
+"""Speeds that substeps can resolve: a warning where bodies are about to collide too fast to be kept apart.
 
-Contacts look at where particles are at the end of a substep. Of two balls, the one that goes on by more than the
-distance at which they touch may be beyond the other's middle then, and is pushed out there. A patch of a surface also
-knows the side on which all within its disc were at the start, and reaches as far as its disc.
+Contacts use the positions at the end of a substep. A ball that moves by more than its contact distance with another may
+then be beyond the other's middle, and is pushed out there. A patch of a surface also knows the side on which everything
+within its disc was at the start, and reaches as far as its disc.
 
-What comes upon cloth or a rope is not stopped within one substep either, where it is the heavier. In each, constraints
-lead the particles that it touches, of mass m in all, back to where the cloth is taut, and contacts press them out again
-by some depth d. That is a push of m d / h^2: a spring, the softer the longer the substep. What comes sinks in until the
-spring has its energy, and passes if that takes it farther than a stroke D, :data:`CLOTH_STROKE` or
+A heavier body that hits cloth or a rope is not stopped within one substep either. In each, constraints pull the
+particles that it touches, of total mass m, back to where the cloth is taut, and contacts press them out again by some
+depth d. That is a push of m d / h^2: a spring that is softer for longer substeps. The body sinks in until the spring
+has absorbed its energy, and passes if that takes it farther than a stroke D, :data:`CLOTH_STROKE` or
 :data:`ROPE_STROKE`. With the mass mu that has to be stopped, it is held if
 
     mu (v^2 + 2 g D) h^2 <= 2 integral of m(d) d from 0 to D.
 
-So the speed that is held goes with the root of the density of the cloth over the mass of what falls on it.
+So the largest resolved speed scales with the root of the density of the cloth over the mass of the falling body.
 """
 
 from __future__ import annotations
@@ -28,29 +28,35 @@ from pbd_gym.sim.upload.arrays import to_rows
 from pbd_gym.sim.watches.bodies import ROPE, SHEET, Bodies, find_bodies
 
 CLOTH_STROKE = 2.0
-"""How far cloth may be pressed out in a substep, in radii of its patches. Balls, boxes, rods and needles of 5 g to 2 kg
-went through cotton, silk and denim of 9 to 34 mm between particles from 2.4 to 5.6 on."""
+"""Largest stroke of cloth in a substep, in radii of its patches. Balls, boxes, rods and needles of 5 g to 2 kg went
+through cotton, silk and denim with 9 to 34 mm between particles from 2.4 to 5.6 on.
+"""
 COARSE_STROKE = 2.7
-"""The same in distances at which the two touch, if that is less: what is thin gets in between the particles of coarse
-cloth."""
+"""Largest stroke in contact distances of the two bodies, if that is less: thin bodies slip between the particles of
+coarse cloth.
+"""
 ROPE_STROKE = 1.2
-"""Likewise ropes, in distances at which they touch what comes: others of 5 to 500 g went through from 1.3 to 2.8 on."""
+"""Largest stroke of ropes, in contact distances with the other body: bodies of 5 to 500 g went through from 1.3 to 2.8
+on.
+"""
 MARGIN = 1.1
-"""Of the number of substeps that is named: what comes gets faster yet, and turns."""
+"""Margin of the suggested number of substeps: the body may still gain speed, and turn."""
 SECTIONS = 8
-"""Depths at which the section of what comes is looked at."""
+"""Number of depths at which the cross-section of the moving body is computed."""
 FIRST, SELDOM = 8, 8
-"""Looks that find nothing after which there is a look every so many steps only: each takes a few dozen microseconds."""
+"""Number of checks without findings after which checks are made only every so many steps, and that interval: each check
+takes a few dozen microseconds.
+"""
 
 
 class SpeedWatch:
-    """Looks before each step whether bodies meet faster than substeps can hold; warns once.
+    """Checks before each step whether bodies collide faster than substeps can resolve; warns once.
 
-    Matrices have a row for what gives way, and a column for what comes.
+    Matrices have a row for the body that is hit, and a column for the moving body.
     """
 
     def __init__(self, model: Any) -> None:
-        """Find the bodies that collide, and what they hold of each other."""
+        """Find the colliding bodies, and the resistance of each to each other."""
         scene = model.scene
         bodies = self._bodies = find_bodies(scene)
         self._gravity = float(np.linalg.norm(scene.gravity))
@@ -59,8 +65,9 @@ class SpeedWatch:
         self._swept = np.where(wide > 0.0, np.hypot(self._reach, wide), self._reach)
         on = bodies.count > 1 and not model.device.is_cuda
         self.watching = on
-        """Whether there is anything to look at: two bodies that collide, not on a GPU, which a look would hold up, and
-        no warning so far."""
+        """Whether there is anything to check: two colliding bodies, not on a GPU, which reading would delay, and no
+        warning so far.
+        """
         self._looks = self._steps = 0
         if on:
             rope = bodies.kind[:, None] == ROPE
@@ -72,10 +79,10 @@ class SpeedWatch:
             self._least = float(held[~np.eye(bodies.count, dtype=bool)].min())
 
     def _find_springs(self, x: np.ndarray) -> np.ndarray:
-        """Return how much of ``mu v^2 h^2`` each body can take of each other at least, whichever way it comes.
+        """Return how much of ``mu v^2 h^2`` each body can absorb from each other at least, from any direction.
 
         Args:
-            x: particles of all bodies, as they were added [m], shape (k, 3).
+            x: initial particles of all bodies [m], shape (k, 3).
         """
         ways = np.array([way for way in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(way)])
         ways /= np.linalg.norm(ways, axis=1)[:, None]
@@ -88,13 +95,11 @@ class SpeedWatch:
         return found
 
     def _spring(self, a: int, b: int, points: np.ndarray, way: np.ndarray) -> float:
-        """Return how much of ``mu v^2 h^2`` a body takes of another, of which it touches ever more as it gives way.
+        """Return how much of ``mu v^2 h^2`` a body absorbs from another, touching more of it as it gives way.
 
         Args:
-            a: what gives way.
-            b: what comes.
-            points: particles of that [m], shape (k, 3).
-            way: which way it comes, a unit vector.
+            a: body that is hit. b: moving body. points: particles of the moving body [m], shape (k, 3). way: its
+            direction, a unit vector.
         """
         bodies, stroke = self._bodies, float(self._stroke[a, b])
         if bodies.kind[a] == ROPE:
@@ -112,11 +117,10 @@ class SpeedWatch:
         return 2.0 * density * float(moment)
 
     def _excess(self, a: Any, b: Any, speed: Any, h: float, spring: Any, held: np.ndarray) -> Any:
-        """Return by what factor a substep is too long for what comes at a speed [m/s].
+        """Return the factor by which a substep is too long for a body at a given speed [m/s].
 
         Args:
-            a: what gives way: a number, or several.
-            b: what comes.
+            a: body that is hit: an index, or several. b: moving body.
             speed: [m/s].
             h: substep [s].
             spring: see :meth:`_spring`.
@@ -128,7 +132,7 @@ class SpeedWatch:
         return np.maximum(speed * h / self._swept[a, b], h * np.sqrt(energy / spring))
 
     def look(self, state: Any, ctrl_dt: float, substeps: int) -> None:
-        """Warn if bodies are about to meet faster than substeps of ``ctrl_dt / substeps`` seconds can hold."""
+        """Warn if bodies are about to collide faster than substeps of ``ctrl_dt / substeps`` seconds can resolve."""
         self._steps += 1
         if self._looks >= FIRST and self._steps % SELDOM:
             return
@@ -160,7 +164,7 @@ class SpeedWatch:
             )
 
     def _worst(self, x: np.ndarray, v: np.ndarray, held: np.ndarray, ctrl_dt: float, h: float) -> tuple[float, float]:
-        """Return by what factor two bodies of one environment are too fast for each other, and how fast [m/s]."""
+        """Return the factor by which two bodies of one environment are too fast for each other, and the speed [m/s]."""
         parts = self._bodies.parts
         low = np.array([x[part].min(axis=0) for part in parts])
         high = np.array([x[part].max(axis=0) for part in parts])
@@ -173,7 +177,7 @@ class SpeedWatch:
         may = (excess > 1.0) & (gaps < self._reach + speeds * ctrl_dt)[a, b]
         worst = (0.0, 0.0)
         for one, other in zip(a[may].tolist(), b[may].tolist(), strict=True):
-            # Particles of what comes that may get into the box of the other within a step.
+            # Particles of the moving body that may get into the box of the other within a step.
             part = parts[other]
             rush = v[part] - mean[one]
             ways = np.linalg.norm(rush, axis=1)
@@ -182,7 +186,7 @@ class SpeedWatch:
             nearer = (rush * (0.5 * (low[one] + high[one]) - x[part])).sum(axis=1) > 0.0
             meets = nearer & (beyond < self._reach[one, other])
             if meets.any():
-                # On average: a light particle that is flung aside for a moment is no body that comes through.
+                # On average: a light particle that is flung aside for a moment is not a body coming through.
                 speed = float(ways[meets].mean())
                 way = rush[meets].mean(axis=0)
                 spring = self._spring(one, other, x[part], way / max(float(np.linalg.norm(way)), 1e-30))
@@ -191,9 +195,10 @@ class SpeedWatch:
 
 
 def _coming(bodies: Bodies) -> np.ndarray:
-    """Return the mass of what comes upon each body [kg], shape (bodies, bodies).
+    """Return the mass with which each body hits each other [kg], shape (bodies, bodies).
 
-    All of it, but of a rope no more than is as long as what it meets: the rest flies on to either side.
+    It is the whole mass, except that a rope counts only with the length of the body it meets: the rest flies on to
+    either side.
     """
     share = np.minimum(1.0, bodies.size[:, None] / np.maximum(bodies.size, 1e-30))
     found: np.ndarray = np.where(bodies.kind == ROPE, share, 1.0) * bodies.mass
@@ -201,13 +206,12 @@ def _coming(bodies: Bodies) -> np.ndarray:
 
 
 def _sections(points: np.ndarray, way: np.ndarray, depths: np.ndarray, disc: float) -> np.ndarray:
-    """Return the area of a body across its way, of what is within some depths of its tip [m^2], shape (d,).
+    """Return the cross-section of a body up to some depths from its tip [m^2], shape (d,).
 
-    That of an ellipse with the same second moments, at least as wide as a patch of what it meets.
+    It is that of an ellipse with the same second moments, at least as wide as a patch of the body it meets.
 
     Args:
-        points: of the body [m], shape (k, 3).
-        way: a unit vector.
+        points: points of the body [m], shape (k, 3). way: direction, a unit vector.
         depths: [m], shape (d,).
         disc: radius of such a patch [m].
     """

@@ -159,5 +159,5 @@ def test_a_model_touches_its_curve() -> None:
 def test_bad_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="above 0 and below 1"):
         LineSearch(sufficient=1.0)
-    with pytest.raises(ValueError, match="no expression"):
+    with pytest.raises(ValueError, match="not an expression"):
         Objective("x +", 1)

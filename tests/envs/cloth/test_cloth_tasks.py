@@ -170,7 +170,7 @@ def test_counts_follow_from_the_size() -> None:
     towel = ClothTaskConfig(size=(0.6, 0.4), rows=5)
     assert replace(config, rows=5, columns=7, resolution=None) == towel == replace(towel, friction=towel.friction)
     for contrary in ({"rows": 5}, {"columns": 5}, {"rows": 20, "columns": 20}):
-        with pytest.raises(ValueError, match="resolution, or else rows and columns, got resolution=10, rows="):
+        with pytest.raises(ValueError, match="resolution, or rows and columns, got resolution=10, rows="):
             ClothTaskConfig(resolution=10, **contrary)
     env = make("ClothFlatten", size=(0.6, 0.4), resolution=7)
     assert_allclose(np.ptp(env.task.towel.flat, axis=(0, 1)), [0.6, 0.0, 0.4], atol=1e-6)

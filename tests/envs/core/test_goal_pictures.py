@@ -227,5 +227,5 @@ def test_without_the_option_nothing_changes() -> None:
     assert_array_equal(plain.reset(seed=3)[0], both.reset(seed=3)[0]["rgb"])
     for action in random_actions(plain, 3):
         assert_array_equal(plain.step(action)[0], both.step(action)[0]["rgb"])
-    with pytest.raises(ValueError, match="pixels are of use with obs_mode in"):
+    with pytest.raises(ValueError, match="pixels apply with obs_mode in"):
         gym.make("PBDCloth-v0", pixels={"goal_picture": True}, **SMALL)

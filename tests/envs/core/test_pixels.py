@@ -204,5 +204,5 @@ def test_shadows_are_asked_for() -> None:
 
 def test_pixels_need_a_mode_that_shows_them() -> None:
     """Guards against pictures that are asked for and never given."""
-    with pytest.raises(ValueError, match="pixels are of use with obs_mode in"):
+    with pytest.raises(ValueError, match="pixels apply with obs_mode in"):
         gym.make(ID, pixels={"size": 64}, **SMALL)

@@ -132,7 +132,7 @@ def test_half_a_kilogram_whatever_the_size() -> None:
 
 def test_no_preset_of_a_mode_that_the_original_lacks() -> None:
     """DaXBench's folds are made by transfers, which this id does not have."""
-    message = "'daxbench' is none of this task's with action_mode='pick_place': it has 'softgym'"
+    message = "'daxbench' is not one of this task's with action_mode='pick_place': it has 'softgym'"
     with pytest.raises(ValueError, match=message):
         gym.make_vec("PBDClothFoldPickPlace-v0", preset="daxbench")
 
@@ -152,8 +152,8 @@ def test_horizon() -> None:
 @pytest.mark.parametrize(
     ("env_id", "message"),
     [
-        ("PBDClothFold-v0", "preset 'softgim' is none of this task's: it has 'softgym', 'daxbench'"),
-        ("PBDClothHang-v0", "preset 'softgim' is none of this task's: it has none"),
+        ("PBDClothFold-v0", "preset 'softgim' is not one of this task's: it has 'softgym', 'daxbench'"),
+        ("PBDClothHang-v0", "preset 'softgim' is not one of this task's: it has none"),
     ],
 )
 def test_unknown_preset(env_id: str, message: str) -> None:

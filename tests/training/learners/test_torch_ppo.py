@@ -328,5 +328,5 @@ def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
 
 def test_weights_that_differ_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranks.dist, "broadcast", lambda values, source: values.add_(1.0))
-    with pytest.raises(RuntimeError, match="process 1 has other weights"):
+    with pytest.raises(RuntimeError, match="process 1 has different weights"):
         Ranks(1, 2).check_equal(torch.nn.Linear(2, 2))
