@@ -29,6 +29,11 @@ class Capsule(Segment):
     """
 
     @property
+    def bend_radius(self) -> float:
+        """Its radius [m]: lines go round it on arcs."""
+        return self.radius
+
+    @property
     def half_thickness(self) -> float:
         """Radius [m]."""
         return self.radius

@@ -30,6 +30,11 @@ class Cylinder(Segment):
     """
 
     @property
+    def bend_radius(self) -> float:
+        """Its radius [m]: lines go round it on arcs."""
+        return self.radius
+
+    @property
     def half_thickness(self) -> float:
         """Radius or half length, whichever is smaller [m]."""
         return min(self.radius, math.dist(self.start, self.end) / 2)

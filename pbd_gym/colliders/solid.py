@@ -87,6 +87,11 @@ class Solid:
         raise NotImplementedError
 
     @property
+    def bend_radius(self) -> float:
+        """Radius of the arc on which a line that lies on the shape goes round it [m]: 0 for one with edges."""
+        return 0.0
+
+    @property
     def slack(self) -> float:
         """Largest distance off the surface at which a push may leave a particle, besides rounding [m]."""
         return 0.0

@@ -42,6 +42,11 @@ class Sphere(Solid):
         return np.array(self.center, dtype=np.float64)
 
     @property
+    def bend_radius(self) -> float:
+        """Its radius [m]: lines go round it on arcs."""
+        return self.radius
+
+    @property
     def half_thickness(self) -> float:
         """Radius [m]."""
         return self.radius

@@ -138,7 +138,9 @@ class Kind:
             numbers |= {
                 "offsets": wp.array(dtype=wp.int32),  # first member of each cluster, and the end, shape (m + 1,)
                 "mass": wp.array(dtype=scalar),  # mass that a particle lends the cluster [kg], one for each member
-                "part": wp.array(dtype=scalar),  # share of its mass that it lends, one for each member
+                "part": wp.array(
+                    dtype=scalar
+                ),  # share of its mass that it lends, one for each member; of lines the least
             }
         else:
             index = wp.types.vector(length=self.width, dtype=wp.int32)

@@ -48,7 +48,7 @@ class Cloth:
 
     @property
     def corners(self) -> np.ndarray:
-        """Particles at the corners, shape (4,): upper left, upper right, lower left, lower right."""
+        """Particles at the corners, shape (4,): upper left and right, lower left and right."""
         return self.indices[[0, 0, -1, -1], [0, -1, 0, -1]]
 
 
@@ -114,8 +114,7 @@ class Scene(RigidScene):
             lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), and resists
                 a pull as the material says; single segments do so only with far shorter substeps.
             tethers: whether particles are kept no farther from a held or pinned one than along the cloth at rest; see
-                :meth:`add_grip_tethers`. By default on if there are lines, with as much slack as :data:`LOADS` times
-                its weight would stretch the cloth.
+                :meth:`add_grip_tethers`. By default on if there are lines, slack for :data:`LOADS` times its weight.
             wrinkles: whether the diagonals of cells shorten by :data:`WRINKLE` before they push, like those of a cloth
                 that buckles between its particles. Otherwise a coarse cloth hardly folds across them.
 

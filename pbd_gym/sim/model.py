@@ -25,7 +25,7 @@ from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order, kept_weights
 from pbd_gym.sim.upload.arrays import fill
 from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out, tetrahedra
-from pbd_gym.sim.upload.colliders import arrange, fill_colliders
+from pbd_gym.sim.upload.colliders import arrange, fill_colliders, longest_segment
 from pbd_gym.sim.upload.contacts import fill_contacts, may_lean, pierced_edges
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
 
@@ -162,6 +162,7 @@ class Model:
         """Scene number of each collider in the kernel's table."""
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
+        lines = [scene.constraints[name] for name, kind in kinds().items() if kind.chain and name in scene.constraints]
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
         self.colliders = fill_colliders(
             self.dtype.type,
@@ -170,6 +171,7 @@ class Model:
             parts,
             scene.contact_radius,
             left_out(scene),
+            longest_segment(lines),
             self.device,
         )
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
@@ -214,9 +216,12 @@ class Model:
         chains = [line for kind in self.kinds if kind.chain for line in self.scene.constraints[kind.name].indices]
         self.has_leans = may_lean(self.scene, chains)
         """Whether there are lines, and balls that they may pull against each other."""
+        self.has_supports = len(chains) > 0 and any(part.shape.SWEPT for part in self.parts)
+        """Whether there are lines, and colliders that they may lie over."""
         self.lean_count = (3 * self.particle_count + len(chains)) * self.has_leans
-        """Count of numbers that record the direction in which contacts push particles, and how much lines yield to
-        them.
+        self.lean_count += sum(len(line) - 1 for line in chains) * self.has_supports
+        """Count of numbers that record the direction in which contacts push particles, how much lines yield to them,
+        and how much too long or short segments may be that go round colliders.
         """
         self.memory_count = self.lean_count
         """Count of numbers kept from substep to substep: the leans, one per constraint with memory, and one per nozzle
@@ -226,8 +231,6 @@ class Model:
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
             self._upload_kind(kind, valence)
-        self.has_supports = any(kind.chain for kind in self.kinds) and any(part.shape.SWEPT for part in self.parts)
-        """Whether there are lines and colliders that they may lie over."""
 
     def _upload_bodies(self) -> None:
         """Upload the data of whole bodies: air drag, tethers, and rigid bodies."""
@@ -284,6 +287,10 @@ class Model:
             values["share"] = 1.0 / np.where(self.scene.inv_mass > 0, valence, 1)[rows].max(axis=1, initial=1)
         else:
             values |= cluster_values(rows, self.scene.mass, valence)
+            members = np.bincount(np.concatenate([*rows, []]).astype(int), minlength=self.particle_count)
+            if kind.chain:
+                least = [1.0 / members[row].max(initial=1) for row in rows]
+                values["part"] = np.repeat(least, [len(row) for row in rows])
         values["label"] = np.concatenate(batch.labels)
         values["kept"] = kept_weights(rows, self.scene.inv_mass)
         if (values["damping_time"] > 0).any():

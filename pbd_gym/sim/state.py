@@ -360,7 +360,9 @@ class State(StateReports):
         The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
         were added. Each place of a nozzle (``Emitter.sites``) remembers how far the previous particle must still move
         until the next one leaves [m]. Where ropes with lines collide, three numbers per particle record the direction
-        in which its contacts push, and one per line how much it yields to them.
+        in which its contacts push, and one per line how much it yields to them. If there are lines and colliders other
+        than planes, one number per segment records how much too long or short it may be after it suddenly began or
+        ended to go round one of them.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 

@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.colliders.poses import FRAMES
+from pbd_gym.kernels.colliders.supports import WIDTH
 from pbd_gym.kernels.data.step import state_type
 from pbd_gym.kernels.data.tethers import LOOSE, PIN_ANCHORS
 from pbd_gym.scene.tethered_body import spread_out
@@ -221,7 +222,7 @@ class StateArrays:
         """Scratch: positions of particles before a step [m]."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
         """Scratch: friction of colliders not used so far [m]."""
-        self.support = wp.zeros((groups, particles if model.has_supports else 0, 5), dtype=vec)
+        self.support = wp.zeros((groups, particles if model.has_supports else 0, WIDTH), dtype=vec)
         """Scratch: support of a particle, and how far lines have pressed it on that [m]."""
 
         self.come = wp.zeros((groups, particles if model.has_leans else 0, 3), dtype=vec)

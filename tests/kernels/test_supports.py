@@ -13,7 +13,8 @@ RADIUS, SPACING, ARMS, DENSITY = 0.05, 0.01, 20, 1.0
 
 
 FRICTION = 0.3
-"""Of rope and rod: half a turn about it holds exp(0.3 pi) = 2.57 times the weight at the other end."""
+"""Of rope and rod: half a turn about it holds exp(0.3 pi) = 2.57 times the weight at the other end, and what the rope
+on it weighs makes that 2.84."""
 
 
 def hung(ratio: float) -> tuple[Scene, np.ndarray]:
@@ -36,7 +37,7 @@ def hung(ratio: float) -> tuple[Scene, np.ndarray]:
 def ends() -> dict[float, tuple[float, float]]:
     """How far the heavier end sinks in a second [m], and the longest segment then [rest lengths], by ratio of pulls."""
     found = {}
-    for ratio in (1.0, 2.3, 2.8):
+    for ratio in (1.0, 2.56, 3.12):
         scene, rope = hung(ratio)
         rest = np.linalg.norm(np.diff(scene.positions[rope], axis=0), axis=1)
         model = Model(scene, num_envs=2, device="cpu")
@@ -57,10 +58,13 @@ def test_a_loaded_rope_keeps_its_length_over_a_rod(ends: dict[float, tuple[float
 
 
 def test_a_rod_holds_what_a_capstan_holds(ends: dict[float, tuple[float, float]]) -> None:
-    """Guards friction under tension, Euler and Eytelwein's exp(mu theta): what presses a rope on a rod counts."""
-    assert abs(ends[1.0][0]) < 1e-4
-    assert ends[2.3][0] < 5e-4
-    assert ends[2.8][0] > 0.05
+    """Guards friction under tension, Euler and Eytelwein's exp(mu theta): what presses a rope on a rod counts.
+
+    The rope was made of chords, and is 0.3 mm too short for the rod.
+    """
+    assert abs(ends[1.0][0]) < 3e-4
+    assert ends[2.56][0] < 5e-4
+    assert ends[3.12][0] > 0.05
 
 
 def test_a_towel_does_not_lock_on_the_edges_of_a_box() -> None:

@@ -166,7 +166,7 @@ def make_cull(wide: Wide) -> Cull:
                 )
             )
             relative = way + shift + wp.cw_mul(sqrt(turn2), far + way + shift)
-            reach = colliders.extent[k] + colliders.contact_radius + colliders.slack[k]
+            reach = colliders.extent[k] + colliders.contact_radius + colliders.slack[k] + colliders.line_reach
             # A little more, for rounding.
             bound = vec(reach) + relative + scalar(1e-3) * (vec(reach) + relative)
             bound = bound + scalar(2e-5) * (

@@ -22,13 +22,46 @@ from typing import Any, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.colliders.cull import ALL, make_cull
-from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.colliders.frames import make_belt, make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import call, lanes_type
 
 REACH = 1.0 / 64.0
-"""Share of the contact radius within which a collider carries a particle, and by which tension takes it in."""
+"""Share of the contact radius within which a collider carries a particle, and by which tension takes it in; see
+``native/supports.h``."""
+TOUCHES, HEIGHT, COLLIDER = 5, 6, 7
+"""Where in a row of ``body.support`` stands whether the collider carries the particle, how high the particle is above
+it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], and
+how far they may press it in yet [m]. After these: radius of its bends [m], kinetic and static friction, and how far its
+surface has gone in the substep [m]."""
+WIDTH = COLLIDER + 7
+"""Numbers in a row of ``body.support``."""
+
+
+@functools.cache
+def near_type(vec: Any) -> Any:
+    """Warp struct of a particle that is near a collider."""
+
+    @wp.struct
+    class Near:
+        nx: vec
+        """outward unit normal of the collider, in the axes of the world"""
+        ny: vec
+        nz: vec
+        depth: vec
+        """how deep the particle is in the collider [m]; negative above it"""
+        inside: vec
+        """how deep it was when the substep began [m]"""
+        ax: vec
+        """how far the surface has gone in the substep [m]"""
+        ay: vec
+        az: vec
+        collider: wp.int32
+        """number of the collider"""
+
+    return Near
 
 
 @functools.cache
@@ -42,12 +75,17 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     Returns:
         (colliders, body, thread, thread_count): writes ``body.support``.
     """
-    vec, scalar, body_, table = wide.vec, wide.scalar, body_type(wide.vec), table_type(wide.scalar)
+    body_, table = body_type(wide.vec), table_type(wide.scalar)
     found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
     feel = functools.reduce(functools.partial(_then, wide), found)
     moving = any(part.moving and part.shape.SWEPT for part in parts)
     cull = make_cull(wide)
     measure, find = cull.measure, cull.find
+    body_argument: Any = body_
+    table_argument: Any = table
+
+    @wp.func_native(call("clear_support", lanes_type(wide.lanes, wide.scalar), arguments="colliders, body, i"))
+    def clear(colliders: table_argument, body: body_argument, i: int) -> None: ...
 
     @wp.func
     @no_type_check
@@ -56,8 +94,7 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
         if wp.static(moving):
             near = find(colliders, body, measure(colliders, body, thread, thread_count))
         for i in range(thread, body.x.shape[0], thread_count):
-            for axis in range(5):
-                body.support[i, axis] = vec(scalar(0.0))
+            clear(colliders, body, i)
             feel(colliders, body, i, near)
 
     return support
@@ -65,12 +102,20 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
 
 def _make_feel(wide: Wide, part: Part, index: int) -> Any:
     """Build the test for which collider of one part carries particle ``i``."""
-    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
     table, body_ = table_type(wide.scalar), body_type(wide.vec)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, _ = make_frame(wide, part.moving)
+    to_local, to_world, _, travel = make_frame(wide, part.moving)
+    belt = make_belt(wide, part.moving)
     cull = make_cull(wide)
     includes, has = cull.includes, cull.has
+    near_type_: Any = near_type(wide.vec)
+    body: Any = body_
+
+    colliders: Any = table
+
+    @wp.func_native(call("note_support", lanes_type(wide.lanes, wide.scalar), arguments="colliders, body, i, found"))
+    def note(colliders: colliders, body: body, i: int, found: near_type_) -> None: ...
 
     @wp.func
     @no_type_check
@@ -84,21 +129,35 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
                     continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
-            reach = vec(scalar(REACH) * colliders.contact_radius)
-            carried = depth + reach
-            if any_positive(depth - reach):
-                # What was in it by more when the substep began does not lie on it.
-                ox, oy, oz = to_local(body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2])
-                inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
-                carried = pick(inside - reach, -carried, carried)
-            if any_positive(carried):
+            nearer = body.support[i, wp.static(HEIGHT)] + depth
+            if any_positive(nearer):
+                near_by = near_type_()
+                near_by.depth = depth
+                near_by.inside = depth
+                if any_positive(depth - vec(scalar(REACH) * colliders.contact_radius)):
+                    ox, oy, oz = to_local(
+                        body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2]
+                    )
+                    near_by.inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
                 nx, ny, nz = normal(colliders, k, px, py, pz)
+                gap = vec(colliders.contact_radius) - depth
+                ax, ay, az = travel(
+                    body.frames, k, px - wp.cw_mul(nx, gap), py - wp.cw_mul(ny, gap), pz - wp.cw_mul(nz, gap)
+                )
+                if wp.static(part.belt):
+                    bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
+                    ax = ax + bx
+                    ay = ay + by
+                    az = az + bz
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
-                body.support[i, 0] = pick(carried, wx, body.support[i, 0])
-                body.support[i, 1] = pick(carried, wy, body.support[i, 1])
-                body.support[i, 2] = pick(carried, wz, body.support[i, 2])
-                room = pick(reach - depth, reach - depth, vec(scalar(0.0)))
-                body.support[i, 4] = pick(carried, room, body.support[i, 4])
+                near_by.nx = wx
+                near_by.ny = wy
+                near_by.nz = wz
+                near_by.ax = ax
+                near_by.ay = ay
+                near_by.az = az
+                near_by.collider = k
+                note(colliders, body, i, near_by)
 
     return feel
 

@@ -59,6 +59,12 @@ def table_type(scalar: Any) -> Any:
         """largest distance off the surface at which a push may leave a particle, besides rounding [m], shape
         (colliders,)
         """
+        bends: wp.array[scalar]
+        """radius of the arc on which a line goes round the shape, a contact radius off its surface [m]; negative if
+        lines do not go round it, shape (colliders,)
+        """
+        line_reach: scalar
+        """distance from a collider within which lines look at it: their longest segment [m]"""
         left_out: wp.array[wp.int32]
         """whether a particle belongs to a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or
         empty if there are none

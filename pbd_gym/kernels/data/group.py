@@ -54,7 +54,7 @@ def body_type(vec: Any) -> Any:
         """friction of colliders not used so far in an iteration [m], shape (n,); empty unless it counts"""
         support: wp.array2d[vec]
         """outward normal of the curved collider that carries a particle, zero for none, how far lines have pressed it
-        on that, and how far they still may [m], shape (n, 5); empty unless lines need it
+        on that, and more: :mod:`pbd_gym.kernels.colliders.supports`, shape (n, 14); empty unless lines need it
         """
         untouched: wp.array2d[vec]
         """displacement of particles in the substep when contacts began [m], shape (n, 3); empty unless lines need it"""

@@ -2,6 +2,8 @@
 //
 // See kernels/solve/lines.py for the system, its geometric stiffness, and where it comes from.
 #pragma once
+#include "algebra.h"
+#include "supports.h"
 #include "sweep.h"
 
 namespace pbd {
@@ -65,6 +67,8 @@ template <class Options, class One> struct Line {
     T* support;            // of particles: see kernels/colliders/supports.py
     const T* lean;         // which way contacts push particles: kernels/contacts/leans.py
     T* yielded;            // how much the line has yielded to contacts, up to 1
+    T* slack;              // by how much segments that go round colliders may be too long: see wraps.h
+    T relief;              // how much of that is taken back
     V size, softness;      // of the environment; largest compliance over the square of the time step
     int iteration;
     T part;  // of a correction that a Jacobi iteration may take
@@ -96,6 +100,8 @@ template <class Options, class One> struct Line {
     PBD_INLINE V load(const T* numbers) const { return one.load(numbers); }
     PBD_INLINE void store(T* numbers, V value) const { one.store(numbers, value); }
     PBD_INLINE T* place(int k) const { return one.arrays.x + ROW * (Index)at[k] * LANES; }
+    PBD_INLINE T* row(int k) const { return support + SUPPORT * (Index)at[k] * LANES; }
+    PBD_INLINE auto touches(int k) const { return load(row(k) + TOUCHES * LANES) > T(0); }
     PBD_INLINE V weight(int k) const { return load(one.arrays.w + at[k] * LANES); }
 
     // Find the particles whose collider carries them. Where tension would but press a particle on what carries it, it
@@ -105,9 +111,9 @@ template <class Options, class One> struct Line {
         lies = V(T(0));
         each_turn([&](int k, V tx, V ty, V tz) {
             PBD_CONTRACT_ON
-            const T* const n = support + 5 * (Index)at[k] * LANES;
+            const T* const n = row(k);
             const V out = load(n) * tx + load(n + LANES) * ty + load(n + 2 * LANES) * tz;
-            carried[k] = out < T(0) ? weight(k) : V(T(0));
+            carried[k] = ((out < T(0)) & touches(k)) ? weight(k) : V(T(0));
             lies += carried[k];
         });
     }
@@ -178,8 +184,7 @@ template <class Options, class One> struct Line {
             V both = wa + wb, coupling = wa * (px * qx + py * qy + pz * qz);
             const V alpha = softness * relative[k];
             if constexpr (Options::SUPPORTS) {
-                const T *const na = support + 5 * (Index)at[k] * LANES, *const nb =
-                                                                            support + 5 * (Index)at[k + 1] * LANES;
+                const T *const na = row(k), *const nb = row(k + 1);
                 const V into = load(na) * qx + load(na + LANES) * qy + load(na + 2 * LANES) * qz;
                 const V onto = load(nb) * qx + load(nb + LANES) * qy + load(nb + 2 * LANES) * qz;
                 both -= carried[k] * into * into + carried[k + 1] * onto * onto;
@@ -349,13 +354,7 @@ template <class Options, class One> struct Line {
             const V light = weight(k + 1);
             T *const to_x = one.place(a, 0), *const to_y = one.place(a, 1), *const to_z = one.place(a, 2);
             if constexpr (Options::SUPPORTS) {
-                const T* const n = support + 5 * a * LANES;
-                const V mx = load(n), my = load(n + LANES), mz = load(n + 2 * LANES);
-                const V press = light * (mx * (px - push_x) + my * (py - push_y) + mz * (pz - push_z));
-                const V held = keep_pressing(k, press, px, py, pz, push_x, push_y, push_z);
-                store(to_x, load(to_x) + light * (push_x - px) + mx * held);
-                store(to_y, load(to_y) + light * (push_y - py) + my * held);
-                store(to_z, load(to_z) + light * (push_z - pz) + mz * held);
+                press_on(k, {px, py, pz}, {push_x, push_y, push_z}, nx, ny, nz);
             } else {
                 store(to_x, load(to_x) + light * (push_x - px));
                 store(to_y, load(to_y) + light * (push_y - py));
@@ -371,65 +370,48 @@ template <class Options, class One> struct Line {
         }
     }
 
-    // Keep how far the line has pressed its particle k + 1 on what carries it. Returns how much of the push against
-    // the face is held back.
-    PBD_INLINE V keep_pressing(int k, V press, V px, V py, V pz, V push_x, V push_y, V push_z) {
+    // Move particle k + 1 by the pushes of the segments ahead and behind, and keep how far the line has pressed it on
+    // what carries it.
+    //
+    // bx, by, bz: directions in which segments end.
+    PBD_INLINE void press_on(int k, const Vec3<V>& ahead, const Vec3<V>& behind, const V* bx, const V* by,
+                             const V* bz) {
         PBD_CONTRACT_ON
-        T* const n = support + 5 * (Index)at[k + 1] * LANES;
-        const V mx = load(n), my = load(n + LANES), mz = load(n + 2 * LANES), light = weight(k + 1);
+        const V none = V(T(0)), light = weight(k + 1);
+        T *const n = row(k + 1), *const pressed = n + PRESSED * LANES, *const room_left = n + ROOM * LANES;
+        const V at_all = touches(k + 1) ? V(T(1)) : none;
+        const V mx = at_all * load(n), my = at_all * load(n + LANES), mz = at_all * load(n + 2 * LANES);
+        const V gx = light * (behind.x - ahead.x), gy = light * (behind.y - ahead.y), gz = light * (behind.z - ahead.z);
+        const V press = -(mx * gx + my * gy + mz * gz), room = load(room_left);
         const auto lying = carried[k + 1] > T(0);
-        const V pressed = lying ? press : V(T(0));
-        const V room = load(n + 4 * LANES), gone = pressed < room ? at_least(pressed, 0) : room, held = pressed - gone;
+        const V in = lying ? press : none, gone = in < room ? at_least(in, 0) : room, held = in - gone;
         const V burden = lying ? held : press;
         if (any(burden > T(0))) {
             // Round an edge the line is a chord: it presses on a face the more, the less it pulls along it, and would
             // lock. What counts is what a thread bent like it presses: its pull along the face times half the turn.
             const bool begins = k < 0, ends = k + 1 == count;
-            const V none = V(T(0));
             const V fx = ends ? none : nx[k + 1], fy = ends ? none : ny[k + 1], fz = ends ? none : nz[k + 1];
-            const V bx = begins ? none : nx[k], by = begins ? none : ny[k], bz = begins ? none : nz[k];
-            const V turn = at_least(mx * (bx - fx) + my * (by - fy) + mz * (bz - fz), 0);
-            const V sx = bx + fx, sy = by + fy, sz = bz + fz;
-            const auto along = [&](V ux, V uy, V uz) {
-                const V into = mx * ux + my * uy + mz * uz;
-                return V(root(at_least(ux * ux + uy * uy + uz * uz - into * into, 0)));
+            const V ex = begins ? none : bx[k], ey = begins ? none : by[k], ez = begins ? none : bz[k];
+            const V turn = at_least(mx * (ex - fx) + my * (ey - fy) + mz * (ez - fz), 0);
+            const V sx = ex + fx, sy = ey + fy, sz = ez + fz;
+            const auto along = [&](const Vec3<V>& u) {
+                const V into = mx * u.x + my * u.y + mz * u.z;
+                return V(root(at_least(u.x * u.x + u.y * u.y + u.z * u.z - into * into, 0)));
             };
-            const V pull = light * (along(px, py, pz) + along(push_x, push_y, push_z));
+            const V pull = light * (along(ahead) + along(behind));
             const V wrap = pull * turn / at_least(root(sx * sx + sy * sy + sz * sz), 1e-30);
             const V counts = wrap < burden ? wrap : burden;
             // Where the line does move the particle into the face, the rest is depth that must not count either.
             const V change = lying ? counts : counts - burden;
-            store(n + 3 * LANES, load(n + 3 * LANES) + (burden > T(0) ? change : none));
+            store(pressed, load(pressed) + (burden > T(0) ? change : none));
         }
-        store(n + 4 * LANES, room - gone);
-        return held;
+        store(room_left, room - gone);
+        const Index a = at[k + 1];
+        T *const to_x = one.place(a, 0), *const to_y = one.place(a, 1), *const to_z = one.place(a, 2);
+        store(to_x, load(to_x) + gx + mx * held);
+        store(to_y, load(to_y) + gy + my * held);
+        store(to_z, load(to_z) + gz + mz * held);
     }
 };
-
-// Solve line c of a sweep.
-//
-// size: factor of rest lengths.  stiffness: factor of the compliance, where environments differ.
-template <class Options, class One, class Table, class Body, class T, class V>
-PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body, T inv_h, int iteration, V size,
-                           V stiffness) {
-    PBD_CONTRACT_ON
-    LineArrays<Options, typename One::V> arrays;
-    Line<Options, One> line(one, arrays);
-    const int c = one.c, first = table.offsets.data[c];
-    line.at = one.arrays.indices + first;
-    line.count = table.offsets.data[c + 1] - first - 1;
-    line.rest_length = (const T*)table.rest_length.data + first;
-    line.relative = (const T*)table.relative_compliance.data + first;
-    line.multipliers = one.arrays.multipliers + One::LANES * (first - c);  // one less than it has particles
-    line.support = (T*)body.support.data;
-    line.lean = (const T*)body.memory.data;
-    line.yielded = (T*)body.memory.data + One::LANES * (3 * body.x.shape[0] + c);
-    line.size = size;
-    line.softness = V(table.compliance.data[c] * (inv_h * inv_h)) * stiffness;
-    line.iteration = iteration;
-    line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
-    line.solve();
-    line.apply();
-}
 
 }  // namespace pbd

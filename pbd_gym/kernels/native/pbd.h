@@ -45,6 +45,8 @@
 #include "rigid_overlaps.h"
 #include "rigid_pulls.h"
 #include "rotation.h"
+#include "supports.h"
 #include "sweep.h"
 #include "tethers.h"
 #include "transpose.h"
+#include "wraps.h"

@@ -27,10 +27,10 @@ def make_sweeps(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, 
     scalar, body_ = wide.scalar, body_type(wide.vec)
     join = functools.partial(_then, wide, data)
     sweeps = [kind.make_sweep(wide, data, options) for kind in kinds] or [_nothing(wide, data)]
-    forwards = functools.reduce(join, sweeps)
+    forwards = _joined(join, sweeps)
     if not options.symmetric:
         return forwards
-    backwards = functools.reduce(join, sweeps[::-1])
+    backwards = _joined(join, sweeps[::-1])
 
     @wp.func
     @no_type_check
@@ -57,7 +57,13 @@ def make_damping(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any,
     """
     one_by_one = replace(options, jacobi=False, symmetric=False, keep_lambda=False)
     sweeps = [kind.make_sweep(wide, data, one_by_one, True) for kind in kinds if kind.name in options.damped]
-    return functools.reduce(functools.partial(_then, wide, data), sweeps) if sweeps else None
+    return _joined(functools.partial(_then, wide, data), sweeps) if sweeps else None
+
+
+def _joined(join: Any, sweeps: list[Any]) -> Any:
+    """Join sweeps into one, in halves: each call takes a copy of the model's tables on the stack."""
+    middle = len(sweeps) // 2
+    return sweeps[0] if middle == 0 else join(_joined(join, sweeps[:middle]), _joined(join, sweeps[middle:]))
 
 
 def _nothing(wide: Wide, data: Any) -> Any:

@@ -39,6 +39,12 @@ def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[
     return parts
 
 
+def longest_segment(batches: Sequence[Any]) -> float:
+    """Return the longest rest length of the segments of lines [m], 0 without lines."""
+    lengths = [part for batch in batches for part in batch.values["rest_length"]]
+    return max((float(np.max(part, initial=0.0)) for part in lengths), default=0.0)
+
+
 def extent(collider: Any) -> float:
     """Return a collider's reach from its origin [m], beyond which nothing touches it."""
     if isinstance(collider, Plane) or type(collider) not in SOLIDS:  # shapes of others may draw what they like
@@ -55,6 +61,7 @@ def fill_colliders(
     parts: dict[Part, list[int]],
     contact_radius: float,
     left_out: np.ndarray,
+    line_reach: float,
     device: Any,
 ) -> Any:
     """Upload colliders.
@@ -66,6 +73,7 @@ def fill_colliders(
         parts: see :func:`arrange`.
         contact_radius: distance that particles keep from all of them [m].
         left_out: whether particles keep off colliders by themselves, shape (n,), or empty if none do.
+        line_reach: distance within which lines look at them [m].
         device: target device.
     """
     scalar = wp.float32 if dtype is np.float32 else wp.float64
@@ -106,6 +114,8 @@ def fill_colliders(
         half_thickness=[colliders[i].half_thickness for i in order],
         thinnest=min((colliders[i].half_thickness for i in order if i not in moving), default=0.0),
         slack=[colliders[i].slack for i in order],
+        bends=[contact_radius + colliders[i].bend_radius if colliders[i].convex else -1.0 for i in order],
+        line_reach=line_reach,
         extent=[extent(colliders[i]) for i in order if i in moving],
         pose=[list(moving).index(i) for i in order if i in moving],
         left_out=left_out,

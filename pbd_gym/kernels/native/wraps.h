@@ -1,0 +1,385 @@
+// Lines that go round colliders: their lengths along the surface, and the friction of a belt.
+//
+// A chord through an edge pulls a particle straight into its face, where friction holds it whatever pulls. So a segment
+// whose ends are near the same convex collider is measured along a string round it, which is straight up to a cylinder
+// and goes round that by an angle: the shortest way about one edge, a round shape or a sphere. It pulls each end along
+// that way, with part of its pull: friction takes the ratio exp(mu angle) across the segment (Euler, Eytelwein), which
+// keeps the system of kernels/solve/lines.py tridiagonal.
+//
+// Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole. Which
+// way it would slip is taken from a first solve, without friction. One in which friction would turn that round sticks:
+// one particle of it is held where it would be, had it not slipped. What the weight of particles makes of friction comes
+// with their contacts. Jacobi's method, and threads of cloth, which share particles, leave chords.
+#pragma once
+#include "lines.h"
+
+namespace pbd {
+
+// From this cosine of the angle between the normals at its ends on, a segment may bend round a collider.
+constexpr double SHARPEST = -0.55;
+// Square of the sine of an angle below which surfaces count as flat.
+constexpr double STRAIGHT = 1e-6;
+// Largest exponent of friction at one end of a segment.
+constexpr double MOST_GRIP = 4.0;
+// Added to what is remembered of a segment while it goes round something.
+constexpr double ROUND = 4.0;
+// What is known of the friction of a run of segments that go round a collider: none yet, it slips towards the line's
+// end or its start, or it sticks.
+constexpr int FREE = 0, STUCK = 2;
+
+// e^x for |x| <= MOST_GRIP, to 5e-5.
+template <class V> PBD_INLINE V exponential(V x) {
+    PBD_CONTRACT_ON
+    using T = Element<V>;
+    const V y = x * T(0.125);
+    const V e = T(1) + y * (T(1) + y * (T(1.0 / 2) + y * (T(1.0 / 6) + y * (T(1.0 / 24) + y * T(1.0 / 120)))));
+    const V square = e * e, fourth = square * square;
+    return fourth * fourth;
+}
+
+// What a line that goes round colliders knows of its segments, besides LineArrays.
+template <class Options, class V> struct WrapArrays {
+    static constexpr int SEGMENTS = Options::LONGEST;
+    V bx[SEGMENTS], by[SEGMENTS], bz[SEGMENTS];  // direction in which it arrives at its end
+    V wanted[SEGMENTS];                          // by how much it is too short
+    V turn[SEGMENTS];                            // angle by which it bends round a collider [rad], or 0
+    V slip[SEGMENTS];                            // how far it has slipped on that before the line is solved for
+    V run[SEGMENTS], sum[SEGMENTS];              // of the run that it belongs to: what is known, and its slip so far
+    V start[SEGMENTS], end[SEGMENTS];            // share of the segment's pull that friction leaves to each end
+};
+
+template <class Options, class One> struct WrappedLine : Line<Options, One> {
+    using Base = Line<Options, One>;
+    using Base::at, Base::carried, Base::count, Base::iteration, Base::leaning, Base::loose, Base::lies, Base::most,
+        Base::multipliers, Base::nx, Base::ny, Base::nz, Base::one, Base::over, Base::place, Base::ratio,
+        Base::relative, Base::relief, Base::rest_length, Base::right, Base::row, Base::size, Base::slack,
+        Base::softness, Base::support, Base::taut, Base::tauter, Base::load, Base::push_along, Base::store,
+        Base::touches, Base::weight;
+    using typename Base::Index;
+    using typename Base::T;
+    using typename Base::V;
+    static constexpr int LANES = Base::LANES, ROW = Base::ROW;
+    using Vector = Vec3<V>;
+    WrapArrays<Options, V>& wraps;
+
+    PBD_INLINE WrappedLine(const Base& line, WrapArrays<Options, V>& wraps) : Base(line), wraps(wraps) {}
+
+    PBD_INLINE Vector vector(const T* numbers) const {
+        return {load(numbers), load(numbers + LANES), load(numbers + 2 * LANES)};
+    }
+    PBD_INLINE Vector ahead(int k) const { return {nx[k], ny[k], nz[k]}; }
+    PBD_INLINE Vector behind(int k) const { return {wraps.bx[k], wraps.by[k], wraps.bz[k]}; }
+    // How far particle k has gone in the substep, relative to the surface below it.
+    PBD_INLINE Vector gone(int k) const {
+        return vector(place(k)) - vector(one.arrays.previous + ROW * (Index)at[k] * LANES) -
+               vector(row(k) + TRAVEL * LANES);
+    }
+
+    // Measure all segments. Returns whether any goes round a collider.
+    PBD_INLINE bool measure() {
+        PBD_CONTRACT_ON
+        bool found = false;
+        for (int k = 0; k < count; ++k) {
+            const Vector d = vector(place(k + 1)) - vector(place(k));
+            const V length = root(dot(d, d)), one_over = T(1) / at_least(length, 1e-30);
+            over[k] = one_over;
+            wraps.turn[k] = wraps.slip[k] = wraps.run[k] = V(T(0));
+            wraps.start[k] = wraps.end[k] = V(T(1));
+            put(k, one_over * d, one_over * d);
+            const V here = load(row(k) + COLLIDER * LANES), there = load(row(k + 1) + COLLIDER * LANES);
+            const auto could = (here > T(0)) & (here == there) & (load(row(k) + BEND * LANES) >= T(0));
+            found |= bend(k, d, length, could);
+        }
+        return found;
+    }
+
+    PBD_INLINE void put(int k, const Vector& a, const Vector& b) {
+        nx[k] = a.x, ny[k] = a.y, nz[k] = a.z;
+        wraps.bx[k] = b.x, wraps.by[k] = b.y, wraps.bz[k] = b.z;
+    }
+
+    // Let segment k go round the collider between the surfaces that its ends are nearest to, as a string round a
+    // cylinder that touches both: about an edge, a contact radius wide, or about the axis of a round shape. In the
+    // plane across that, the string is straight up to where it touches the cylinder, and goes round by an angle from
+    // there.
+    template <class Mask> PBD_INLINE bool bend(int k, const Vector& apart, V length, Mask could) {
+        PBD_CONTRACT_ON
+        const auto straight = [&](auto could) {
+            const V allowed =
+                any(load(slack + LANES * k) != T(0)) ? leave(k, length < T(0), could, length, length) : V(T(0));
+            wraps.wanted[k] = size * rest_length[k] + allowed - length;
+            return any(allowed != T(0));
+        };
+        if (!any(could)) return straight(could);
+        const T *const ra = row(k), *const rb = row(k + 1);
+        const V radius = load(ra + BEND * LANES);
+        const Vector na = vector(ra), nb = vector(rb), e = cross(na, nb);
+        const V c = dot(na, nb), sine2 = at_least(dot(e, e), 1e-30), sine = root(sine2), per = T(1) / sine;
+        // Each end from the axis: along its normal and along the surface, towards the other and away from it.
+        // What is in the surface counts as on it.
+        const V high_a = load(ra + HEIGHT * LANES), high_b = load(rb + HEIGHT * LANES);
+        const V out_a = at_least(-high_a, 0), out_b = at_least(-high_b, 0);
+        const V up_a = radius + out_a + high_a, up_b = radius + out_b + high_b;
+        const Vector d = apart + out_b * nb - out_a * na;
+        const V on_a = (up_b - dot(nb, d) - c * up_a) * per, on_b = (c * up_b - up_a - dot(na, d)) * per;
+        const Vector ta = per * (nb - c * na), tb = per * (c * nb - na);
+        const V far_a = at_least(up_a * up_a + on_a * on_a, 1e-30), far_b = at_least(up_b * up_b + on_b * on_b, 1e-30);
+        const V square = radius * radius, free_a = root(at_least(far_a - square, 0)),
+                free_b = root(at_least(far_b - square, 0));
+        const V in_a = far_a < square ? V(root(far_a)) : radius, in_b = far_b < square ? V(root(far_b)) : radius;
+        // Normals where the string touches the cylinder, by their angles from those at the ends.
+        const V cos_a = (in_a * up_a - free_a * on_a) / far_a, sin_a = (free_a * up_a + in_a * on_a) / far_a;
+        const V cos_b = (in_b * up_b + free_b * on_b) / far_b, sin_b = (free_b * up_b - in_b * on_b) / far_b;
+        const V both_cos = cos_a * cos_b - sin_a * sin_b, both_sin = sin_a * cos_b + cos_a * sin_b;
+        const V turn = angle(V(sine * both_cos - c * both_sin), V(c * both_cos + sine * both_sin));
+        const auto bends = could & (c > T(SHARPEST)) & (sine2 > T(STRAIGHT)) & (turn > T(0));
+        if (!any(bends)) return straight(could);
+        const V across = at_least(free_a + free_b + radius * turn, 1e-30), along = dot(d, e) * per;
+        const V way = root(across * across + along * along), per_way = T(1) / at_least(way, 1e-30);
+        const V share = across * per_way;
+        const Vector side = (along * per_way * per) * e;
+        const Vector a = (share * cos_a) * ta - (share * sin_a) * na + side;
+        const Vector b = (share * cos_b) * tb + (share * sin_b) * nb + side;
+        const Vector old_a = ahead(k), old_b = behind(k);
+        put(k, {bends ? a.x : old_a.x, bends ? a.y : old_a.y, bends ? a.z : old_a.z},
+            {bends ? b.x : old_b.x, bends ? b.y : old_b.y, bends ? b.z : old_b.z});
+        const V measured = bends ? way : length;
+        wraps.wanted[k] = size * rest_length[k] + leave(k, bends, could, measured, length) - measured;
+        wraps.turn[k] = bends ? turn * share : V(T(0));
+        wraps.slip[k] = bends ? T(0.5) * (dot(gone(k), a) + dot(gone(k + 1), b)) : V(T(0));
+        return true;
+    }
+
+    // By how much segment k, of which this is measured, may be longer or shorter than its rest length.
+    //
+    // Where it begins or ends to go round a collider at once, as cloth that was put through an edge, it would throw
+    // what it is a part of. What its length jumps by is left to it, and taken back bit by bit. The number that
+    // remembers it is in rest lengths, with ROUND added while the segment goes round something.
+    template <class Mask, class Other> PBD_INLINE V leave(int k, Mask bends, Other could, V measured, V chord) {
+        PBD_CONTRACT_ON
+        T* const kept = slack + LANES * k;
+        const V known = load(kept), rest = size * rest_length[k], per = T(1) / at_least(rest, 1e-30);
+        const auto bent = known > T(0.5 * ROUND);
+        const V before = (bent ? known - T(ROUND) : known) * rest;
+        if (iteration > 0) return before;
+        const V off = measured - rest, over = at_least(off, 0), under = off - over;
+        const V longer = at_least(before - relief, 0), shorter = -at_least(-before - relief, 0);
+        V left = longer + shorter;
+        left = bends ? (bent ? left : before + measured - chord) : (bent ? (could ? left : off) : left);
+        left = left > over ? over : left;
+        left = left < under ? under : left;
+        const V part = left * per,
+                limited = part < T(0.25 * ROUND) ? at_least(part, -0.25 * ROUND) : V(T(0.25 * ROUND));
+        store(kept, bends ? T(ROUND) + limited : limited);
+        return limited * rest;
+    }
+
+    // Work out corrections of all segments, with what friction leaves of the pulls of each at its ends.
+    PBD_INLINE void eliminate() {
+        PBD_CONTRACT_ON
+        const V none = V(T(0));
+        V wa = weight(0), last_right = none, inverse = none, left = none;
+        Vector p = {none, none, none};
+        for (int k = 0; k < count; ++k) {
+            const V wb = weight(k + 1), start = wraps.start[k], end = wraps.end[k];
+            const Vector a = ahead(k), b = behind(k), na = vector(row(k)), nb = vector(row(k + 1));
+            const V into = dot(na, a), onto = dot(nb, b);
+            V here = wa - carried[k] * into * into, there = wb - carried[k + 1] * onto * onto;
+            V coupling = wa * dot(p, a) - carried[k] * into * dot(na, p);
+            if constexpr (Options::LEANS) {
+                const V from = push_along(k, a.x, a.y, a.z), to = push_along(k + 1, b.x, b.y, b.z);
+                here -= leaning[k] * from * from;
+                there -= leaning[k + 1] * to * to;
+                coupling -= leaning[k] * from * push_along(k, p.x, p.y, p.z);
+            }
+            const V alpha = softness * relative[k], pliant = alpha + loose * (wa > wb ? wa : wb);
+            V wanted = wraps.wanted[k];
+            if constexpr (Options::KEEP_LAMBDA)
+                if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
+            const V fraction = -(coupling * start * inverse), before = coupling * left;
+            inverse = T(1) / at_least(here * start + there * end + pliant + before * fraction, 1e-30);
+            last_right = (wanted + before * last_right) * inverse;
+            right[k] = last_right;
+            ratio[k] = fraction;
+            left = end;
+            p = b;
+            wa = wb;
+        }
+        this->substitute();
+    }
+
+    // Sum the slip of runs. A run is what goes round a collider and is taut; its sum is at its last segment.
+    template <class Belongs> PBD_INLINE void add_up(Belongs belongs) {
+        PBD_CONTRACT_ON
+        V sum = V(T(0));
+        for (int k = 0; k < count; ++k) {
+            const Vector a = ahead(k), b = behind(k);
+            V from = -(right[k] * wraps.start[k]), to = right[k] * wraps.end[k];
+            if (k > 0) from += dot(behind(k - 1), a) * right[k - 1] * wraps.end[k - 1];
+            if (k + 1 < count) to -= dot(ahead(k + 1), b) * right[k + 1] * wraps.start[k + 1];
+            const V slips = wraps.slip[k] + T(0.5) * (weight(k) * from + weight(k + 1) * to);
+            sum = belongs(k) ? sum + slips : V(T(0));
+            wraps.sum[k] = sum;
+        }
+    }
+
+    // Let friction act on what slips. It takes the ratio of pulls across a segment, by Euler and Eytelwein.
+    PBD_INLINE void grip(int k, V way, int coefficient) {
+        PBD_CONTRACT_ON
+        const V power = T(0.5) * load(row(k) + coefficient * LANES) * wraps.turn[k];
+        const V least = power < T(MOST_GRIP) ? power : V(T(MOST_GRIP)), factor = exponential(V(way * least));
+        wraps.end[k] = factor;
+        wraps.start[k] = T(1) / factor;
+    }
+
+    // Guess which way runs slip, from where they would without friction.
+    PBD_INLINE bool begin_runs() {
+        PBD_CONTRACT_ON
+        const auto taut_round = [&](int k) { return (wraps.turn[k] > T(0)) & (right[k] < T(0)); };
+        add_up(taut_round);
+        V total = V(T(0));
+        bool found = false;
+        for (int k = count - 1; k >= 0; --k) {
+            const auto inside = taut_round(k);
+            const V next = k + 1 < count ? wraps.run[k + 1] : V(T(0));
+            total = (next != T(0)) ? total : wraps.sum[k];
+            wraps.run[k] = inside ? (total < T(0) ? V(T(-1)) : V(T(1))) : V(T(0));
+            found |= any(inside);
+        }
+        if (found)
+            for (int k = 0; k < count; ++k) grip(k, wraps.run[k], STATIC);
+        return found;
+    }
+
+    // Let those that would turn back stick, and others slide.
+    PBD_INLINE void decide() {
+        PBD_CONTRACT_ON
+        add_up([&](int k) { return wraps.run[k] != T(0); });
+        V total = V(T(0));
+        for (int k = count - 1; k >= 0; --k) {
+            const V next = k + 1 < count ? wraps.run[k + 1] : V(T(0)), now = wraps.run[k];
+            total = (next != T(0)) ? total : wraps.sum[k];
+            wraps.run[k] = ((now != T(0)) & (total * now <= T(0))) ? V(T(STUCK)) : now;
+        }
+        V before = V(T(0));
+        for (int k = 0; k < count; ++k) {
+            const V now = wraps.run[k];
+            grip(k, now == T(STUCK) ? V(T(0)) : now, KINETIC);
+        }
+        for (int k = 0; k < count; ++k) {
+            const V now = wraps.run[k];
+            const auto sticks = (now == T(STUCK)) & (before == T(0));
+            if (any(sticks)) {
+                stick(k, sticks & touches(k), ahead(k));
+                stick(k + 1, sticks & !touches(k), behind(k));
+            }
+            before = now;
+        }
+    }
+
+    // Hold particle k where it would be, had it not slipped along a direction.
+    template <class Mask> PBD_INLINE void stick(int k, Mask sticks, const Vector& way) {
+        PBD_CONTRACT_ON
+        const V back = sticks ? dot(gone(k), way) : V(T(0));
+        T* const to = place(k);
+        store(to, load(to) - back * way.x);
+        store(to + LANES, load(to + LANES) - back * way.y);
+        store(to + 2 * LANES, load(to + 2 * LANES) - back * way.z);
+        if (k < count) {
+            wraps.wanted[k] -= back * dot(ahead(k), way);
+            wraps.start[k] = sticks ? V(T(0)) : wraps.start[k];
+        }
+        if (k > 0) {
+            wraps.wanted[k - 1] += back * dot(behind(k - 1), way);
+            wraps.end[k - 1] = sticks ? V(T(0)) : wraps.end[k - 1];
+        }
+    }
+
+    PBD_INLINE void solve() {
+        PBD_CONTRACT_ON
+        taut = tauter = most = V(T(0));
+        loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));
+        this->find_carried();
+        if constexpr (Options::LEANS) this->find_leaning();
+        eliminate();
+        if constexpr (Options::LEANS)
+            if (this->yield_to_contacts()) eliminate();
+        if (!begin_runs()) return;
+        eliminate();
+        decide();
+        eliminate();
+    }
+
+    PBD_INLINE void apply() {
+        PBD_CONTRACT_ON
+        const V none = V(T(0));
+        Vector next = {none, none, none};
+        V next_press = none;
+        for (int k = count - 1; k >= -1; --k) {
+            Vector push = {none, none, none};
+            V press = none;
+            Vector from = push;
+            if (k >= 0) {
+                const V taken = right[k];
+                if constexpr (Options::KEEP_LAMBDA) {
+                    V old = none;
+                    if (iteration > 0) old = load(multipliers + LANES * k);
+                    store(multipliers + LANES * k, old + taken);
+                }
+                push = (taken * wraps.end[k]) * behind(k);
+                from = (taken * wraps.start[k]) * ahead(k);
+                press = wraps.run[k] == T(STUCK) ? T(-0.5) * taken * wraps.turn[k] : none;
+            }
+            this->press_on(k, next, push, wraps.bx, wraps.by, wraps.bz);
+            const V light = weight(k + 1), both = light * (press + next_press);
+            T* const pressed = row(k + 1) + PRESSED * LANES;
+            store(pressed, load(pressed) + (touches(k + 1) ? at_least(both, 0) : none));
+            if constexpr (Options::FORCES)
+                one.add_pull(at[k + 1], push.x - next.x, push.y - next.y, push.z - next.z, light);
+            next = from;
+            next_press = press;
+        }
+    }
+};
+
+// Solve line c of a sweep.
+//
+// size: factor of rest lengths.  stiffness: factor of the compliance, where environments differ.
+template <class Options, class One, class Table, class Body, class T, class V>
+PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body, T inv_h, int iteration, V size,
+                           V stiffness) {
+    PBD_CONTRACT_ON
+    LineArrays<Options, typename One::V> arrays;
+    Line<Options, One> line(one, arrays);
+    const int c = one.c, first = table.offsets.data[c];
+    line.at = one.arrays.indices + first;
+    line.count = table.offsets.data[c + 1] - first - 1;
+    line.rest_length = (const T*)table.rest_length.data + first;
+    line.relative = (const T*)table.relative_compliance.data + first;
+    line.multipliers = one.arrays.multipliers + One::LANES * (first - c);  // one less than it has particles
+    line.support = (T*)body.support.data;
+    line.lean = (const T*)body.memory.data;
+    line.yielded = (T*)body.memory.data + One::LANES * (3 * body.x.shape[0] + c);
+    line.slack = (T*)body.memory.data +
+                 One::LANES * ((Options::LEANS ? 3 * body.x.shape[0] + table.offsets.shape[0] - 1 : 0) + first - c);
+    line.relief = body.relief;
+    line.size = size;
+    line.softness = V(table.compliance.data[c] * (inv_h * inv_h)) * stiffness;
+    line.iteration = iteration;
+    line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
+    if constexpr (Options::SUPPORTS && !One::JACOBI) {
+        if (table.part.data[first] >= T(1)) {  // threads of a weave go on as chords
+            WrapArrays<Options, typename One::V> wraps;
+            WrappedLine<Options, One> wrapped(line, wraps);
+            if (wrapped.measure()) {
+                wrapped.solve();
+                wrapped.apply();
+                return;
+            }
+        }
+    }
+    line.solve();
+    line.apply();
+}
+
+}  // namespace pbd
