@@ -243,8 +243,8 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     @wp.func
     @no_type_check
     def touch(
-        launch: Launch, model: data, colliders: colliders_, state: state_, body: body_, inv_h: scalar, is_last: bool,
-        group: int, thread: int, threads: int,
+        launch: Launch, model: data, colliders: colliders_, state: state_, body: body_, inv_h: scalar, substep: int,
+        is_last: bool, group: int, thread: int, threads: int,
     ):  # fmt: skip
         if wp.static(options.particle_contacts):
             if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
@@ -261,12 +261,14 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     note(body, thread, threads)
                     rounds = int(wp.static(1 if options.rigid else ROUNDS))  # bodies do not move in between
                     for _round in range(rounds):
-                        separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                        separate(
+                            model, body, state.contacts, state.rigid, inv_h, substep, counts, group, thread, threads
+                        )
                     lean(body, thread, threads)
                     if wp.static(options.keep_lambda and not parts):
                         barrier()  # lines of the next iteration look at it
                 else:
-                    separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                    separate(model, body, state.contacts, state.rigid, inv_h, substep, counts, group, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
         if wp.static(bool(parts)):
@@ -380,7 +382,8 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
                         project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
                 is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
-                touch(launch, model, colliders, state, body, now.inv_h, is_last, group, thread, threads)
+                first = substep if iteration == 0 else -1  # active pairs are those of the first iteration
+                touch(launch, model, colliders, state, body, now.inv_h, first, is_last, group, thread, threads)
                 if wp.static(options.rigid):
                     if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
                         solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)

@@ -18,8 +18,10 @@ NUMBERS = 16
 one that is free, and its traits."""
 LISTED = 8
 """Sixteens of others that it may touch for which the list of an environment has room, for each member."""
-TOUCHING = 8
-"""Pairs that touch for which there is room, likewise."""
+TOUCHING, ACTIVE = 8, 16
+"""Pairs that touch for which there is room, likewise, and those that may soon."""
+KEPT = 480
+"""Numbers for which there is room for sixteen pairs that touch."""
 
 
 def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
@@ -91,6 +93,8 @@ def table_type(scalar: Any) -> Any:
         """the grid has 2^bits cells along each axis, and repeats"""
         skin: scalar
         """how much farther than contact candidates may be [m]"""
+        margin: scalar
+        """how much farther pairs of patches may be that may touch soon [m]"""
         cell: scalar
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
         separation_speed: scalar
@@ -117,12 +121,23 @@ def lists_type(vec: Any) -> Any:
         2^16, and a bit for each that it may touch, shape (groups, lanes, 2 room). In blocks, a list for each member, a
         column of shape (groups, capacity, k)"""
         touching: wp.array3d[wp.int32]
-        """on one thread scratch: first and second members of the pairs of one environment that touch, shape
-        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)"""
+        """on one thread scratch: first and second members of the pairs of one environment that touch, and members with
+        contacts, shape (groups, 3, room). In blocks, those of ``near`` that touch in some lane, sorted, shape
+        (groups, capacity, k)"""
+        active: wp.array3d[wp.int32]
+        """pairs of patches that may touch soon. On one thread, their first members in each environment, then the second
+        ones, shape (groups, lanes, 2 room). In blocks, those of ``near`` where there is one lane, shape
+        (groups, capacity, k)"""
         counts: wp.array3d[wp.int32]
-        """on one thread, length of the list of each environment, -1 where there are more than there is room for, shape
-        (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
-        (groups, 2, k)"""
+        """on one thread, lengths of the lists of candidates and of active pairs of each environment, -1 where there are
+        more than there is room for, shape (groups, lanes, 2). In blocks, lengths of the lists in ``near``,
+        ``touching`` and ``active``, -1 likewise, shape (groups, 3, k)"""
+        renewed: wp.array2d[scalar]
+        """members when active pairs were last renewed: on one thread their rows, where there was no room for those
+        pairs; in blocks positions, those at the start of the substep, patches, and how far each gets that is quick,
+        shape (groups, 11 k lanes)"""
+        kept: wp.array2d[scalar]
+        """on one thread scratch: :data:`KEPT` of each sixteen pairs that touch"""
         valence: wp.array2d[vec]
         """in blocks, contacts of each member; where there are rigid bodies then those of its body, else 1; where
         there are surfaces then its second corrections; shape (groups, k to 5 k)"""
@@ -137,7 +152,7 @@ def lists_type(vec: Any) -> Any:
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
-        of their bodies: shape (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
+        of their bodies: shape (groups, 144 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
         [m] and numbers of members, cell by cell, shape (groups, 4 k)"""
         cells: wp.array2d[wp.int32]
         """scratch in blocks: start of each cell of the grid, then the cell of each member"""
