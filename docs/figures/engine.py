@@ -1,6 +1,6 @@
-"""Draws the pictures of docs/engine.md: what its snippets build, some time later.
+"""Draws the pictures of the pages on the engine: what their snippets build, some time later.
 
-Run ``python -m docs.figures.engine``; a minute, most of it for kernels. Snippets are taken from the page itself.
+Run ``python -m docs.figures.engine``; a minute, most of it for kernels. Snippets are taken from the pages themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pbd_gym.rendering import Renderer, save_png, tile
 from pbd_gym.rendering.pictures.scenes import scene_frame
 
 DOCS = Path(__file__).parents[1]
+PAGES = ("engine", "cloth", "colliders", "fluids", "rigid_bodies")
 SIZE = 240
 MOMENTS = {
     "The engine": (0.0, 0.15, 0.4),
@@ -37,7 +38,8 @@ STEP = 1 / 60
 
 def snippet(heading: str) -> str:
     """Return the first Python block of a section."""
-    section = re.split(rf"^#+ {heading}\n", (DOCS / "engine.md").read_text(), flags=re.MULTILINE)[1]
+    text = "\n".join((DOCS / f"{page}.md").read_text() for page in PAGES)
+    section = re.split(rf"^#+ {heading}\n", text, flags=re.MULTILINE)[1]
     code = re.search(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     assert code is not None, heading
     return code[1]

@@ -43,6 +43,8 @@ ACTORS = {
 DEMO_SECONDS = {"cloth": 8.0}
 """Simulated time of a demonstration that takes more than four seconds [s]."""
 NAMES = {"trained": "trained policy", "plan": "planner", "expert": "scripted expert"}
+MARKS = {"trained": "\\*", "plan": "†", "expert": ""}
+"""What marks who acts in a film on the page."""
 
 
 def task_film(env_id: str) -> list[np.ndarray]:
@@ -132,7 +134,7 @@ def save(name: str, pictures: list[np.ndarray]) -> None:
 def page() -> str:
     """Return docs/gallery.md."""
     tasks = [
-        (e.id, f"`{e.id}`: {e.summary} ({NAMES[ACTORS.get(e.id, 'expert')]})", f"gallery/{e.id}.gif") for e in ENTRIES
+        (e.id, f"`{e.id}`{MARKS[ACTORS.get(e.id, 'expert')]}: {e.summary}", f"gallery/{e.id}.gif") for e in ENTRIES
     ]
     demos = [(e.name, f"`{e.name}`: {e.summary}", f"gallery/{e.name}.gif") for e in DEMOS]
     parts = [
@@ -140,6 +142,7 @@ def page() -> str:
         "Made by `python -m docs.figures.gallery`. Films run in real time; long episodes run faster, so that none "
         f"takes more than {SECONDS:g} s.",
         "## Environments",
+        "Scripted experts act; where there is a star, a trained policy.",
         *table(tasks),
         "## Demonstrations",
         "`pbd-gym demo NAME` runs them.",

@@ -1,4 +1,4 @@
-"""Puts the table of the planner into docs/planning.md, of the rows in docs/results/cem.csv.
+"""Puts the table of the planner into docs/lab/planner.md, of the rows in docs/results/cem.csv.
 
 Run ``python -m docs.figures.planning`` after ``pbd-gym plan ID --csv docs/results/cem.csv``.
 """
@@ -19,4 +19,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    put_table(DOCS / "planning.md", table())
+    put_table(DOCS / "lab" / "planner.md", table())

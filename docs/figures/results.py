@@ -1,4 +1,4 @@
-"""Writes the tables of docs/results.md and docs/environments.md from the files in docs/results, between their marks.
+"""Writes the tables of docs/results.md and docs/lab/seeds.md from the files in docs/results, between their marks.
 
 Run ``python -m docs.figures.results``. With ``--baselines expert.json random.json``, files of ``pbd-gym benchmark
 --policy expert`` and ``random``, docs/results/baselines.csv is written first. Other files come of ``pbd-gym sweep
@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"
 BASELINES = ("id", "random", "expert", "worst_expert", "expert_success")
 """Columns of baselines.csv."""
-NAMES = {"ppo": "PPO", "sac": "SAC", "sac-her": "SAC + HER"}
+NAMES = {"ppo": "PPO", "sac": "SAC", "sac-her": "SAC + HER", IMITATION: "imitation"}
 """What methods are called on pages."""
 
 
@@ -77,7 +77,7 @@ def cost(runs: list[dict[str, str]]) -> str:
 
 def summary(runs: list[dict[str, str]]) -> list[str]:
     """Return the cells on the runs of a method, empty ones if there are none."""
-    return [success(runs), performance(runs), cost(runs)] if runs else [""] * 3
+    return [success(runs), performance(runs)] if runs else ["", ""]
 
 
 def markdown(header: tuple[str, ...], rows: list[list[str]]) -> str:
@@ -94,25 +94,26 @@ def table() -> str:
         known = baselines.get(entry.id, {})
         expert = f"{spaced(known['expert_success'])}, {known['expert']}" if known.get("expert") else ""
         rows.append([f"`{entry.id}`", *summary(runs_of(entry.id, "ppo")), expert, known.get("random", "")])
-    return markdown(("id", "success of PPO", "performance", "runs", "expert", "random"), rows)
-
-
-def others() -> str:
-    """Return the table of the other methods in Markdown; what has seen episodes of the expert is marked."""
-    rows = []
-    for entry, algorithm in itertools.product(ENTRIES, ALGORITHMS):
-        runs = runs_of(entry.id, algorithm)
-        if runs and algorithm != "ppo":
-            shown = " †" if getattr(TABLE[algorithm].get(entry.id), "expert_steps", 0) else ""
-            rows.append([f"`{entry.id}`", f"{NAMES[algorithm]}{shown}", *summary(runs)])
-    return markdown(("id", "method", "success", "performance", "runs"), rows)
+    return markdown(("id", "success of PPO", "performance", "expert", "random"), rows)
 
 
 def imitations() -> str:
     """Return the table of imitation in Markdown."""
     runs = {entry.id: runs_of(entry.id, IMITATION) for entry in ENTRIES}
     rows = [[f"`{env_id}`", *summary(found)] for env_id, found in runs.items() if found]
-    return markdown(("id", "success of imitation", "performance", "runs"), rows)
+    return markdown(("id", "success of imitation", "performance"), rows)
+
+
+def seeds() -> str:
+    """Return the table of all runs in Markdown: the success of each seed, and what a run took."""
+    rows = []
+    for entry, method in itertools.product(ENTRIES, (*ALGORITHMS, IMITATION)):
+        runs = runs_of(entry.id, method)
+        if runs:
+            shown = " †" if getattr(TABLE.get(method, {}).get(entry.id), "expert_steps", 0) else ""
+            found = ", ".join(f"{100 * float(run['success_rate']):.0f} %" for run in runs)
+            rows.append([f"`{entry.id}`", f"{NAMES[method]}{shown}", found, performance(runs), cost(runs)])
+    return markdown(("id", "method", "success", "performance", "runs"), rows)
 
 
 def write_baselines(files: list[Path]) -> None:
@@ -127,16 +128,6 @@ def write_baselines(files: list[Path]) -> None:
             known = [f"{expert['normalized_performance']:.2f}", f"{worst:.2f}", f"{expert['success_rate']:.0%}"]
         rows.append(dict(zip(BASELINES, (entry.id, f"{random['normalized_performance']:.2f}", *known), strict=True)))
     write_rows(DOCS / "results" / "baselines.csv", BASELINES, rows)
-
-
-def experts() -> str:
-    """Return the table of experts in Markdown, two ids a line."""
-    known = [row for row in rows_of("baselines.csv") if row["expert"]]
-    cells = [[f"`{row['id']}`", row["expert"], row["worst_expert"], spaced(row["expert_success"])] for row in known]
-    half = -(-len(cells) // 2)
-    cells += [[""] * 4] * (2 * half - len(cells))
-    rows = [[*left, *right] for left, right in zip(cells[:half], cells[half:], strict=True)]
-    return markdown(("id", "mean", "worst", "success") * 2, rows)
 
 
 def put_table(page: Path, table: str, which: int = 0) -> None:
@@ -158,8 +149,7 @@ def main() -> None:
         write_baselines([Path(name) for name in sys.argv[sys.argv.index("--baselines") + 1 :]])
     put_table(DOCS / "results.md", table())
     put_table(DOCS / "results.md", imitations(), 1)
-    put_table(DOCS / "results.md", others(), 2)
-    put_table(DOCS / "environments.md", experts())
+    put_table(DOCS / "lab" / "seeds.md", seeds())
 
 
 if __name__ == "__main__":

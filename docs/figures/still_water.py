@@ -1,4 +1,4 @@
-"""Ten minutes of water at rest, 10 and 20 layers deep, of the default material. Prints what docs/accuracy.md says.
+"""Ten minutes of water at rest, 10 and 20 layers deep, of the default material. Prints what docs/fluids.md says.
 
 Run ``python -m docs.figures.still_water [MINUTES]``: columns fall into a tank twice as wide; half an hour on one core.
 """

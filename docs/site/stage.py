@@ -35,8 +35,12 @@ def stage(folder: Path) -> None:
 
 def site_names() -> dict[str, str]:
     """Return the name on the site of every page, by its path in the repository. The README is the first page."""
-    pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-    names = {f"docs/{name}": name.removesuffix(".md") for name in pages if name != "README.md"}
+    docs = ROOT / "docs"
+    pages = sorted(path for path in docs.rglob("*.md") if path != docs / "README.md")
+    # All in one folder, so that links between them need no folders: lab-speed is not speed.
+    names = {
+        path.relative_to(ROOT).as_posix(): "-".join(path.relative_to(docs).with_suffix("").parts) for path in pages
+    }
     return {**names, "README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 
 

@@ -30,8 +30,8 @@ class Fabric:
     equilateral triangles and approximate for others, Poisson's ratio is 1/3, and ``shear_modulus`` has no effect.
     Bending is exact for cylinders along the axes of a regular mesh with ``dihedral``, and of a sheet with
     ``thread_bending``, which leaves twist free. The others hold the moment at one angle from cell to cell,
-    ``bend_angle``: a finer mesh folds by less, and is limper. Everything is linear and isotropic. docs/materials.md has
-    the bending lengths that come of it.
+    ``bend_angle``: a finer mesh folds by less, and is limper. Everything is linear and isotropic.
+    docs/lab/fabrics.md has the bending lengths.
 
     Raises:
         ValueError: if a number is out of its range, or the bending kind is unknown.

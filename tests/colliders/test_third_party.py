@@ -1,9 +1,10 @@
-"""The shape of docs/custom_colliders.md, in a module outside of the package."""
+"""The shape that docs/custom_colliders.md explains, in a module outside of the package."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,16 +18,15 @@ from numpy.testing import assert_allclose
 from pbd_gym import Scene, colliders
 from pbd_gym.export import Trajectory
 from tests.colliders.helpers import RADIUS, advance
-from tests.docs.pages import ROOT, snippets
+from tests.docs.pages import ROOT
 
 ENDS: dict[str, Any] = {"start": (0.1, 0.2, 0.3), "end": (0.3, 0.5, 0.2), "start_radius": 0.2, "end_radius": 0.08}
 
 
 @pytest.fixture(scope="module")
 def round_cone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    (snippet,) = snippets(ROOT / "docs" / "custom_colliders.md")
     folder = tmp_path_factory.mktemp("third_party")
-    (folder / "round_cone.py").write_text(snippet.code)
+    shutil.copy(ROOT / "docs" / "examples" / "own" / "round_cone.py", folder)
     sys.path.insert(0, str(folder))
     try:
         yield importlib.import_module("round_cone")

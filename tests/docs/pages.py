@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+USERS = sorted((ROOT / "docs").glob("*.md"))
+"""Pages for users."""
+NOTES = [*sorted((ROOT / "docs" / "lab").glob("*.md")), ROOT / "docs" / "results" / "leaderboard.md"]
+"""What was measured and tried, for those who ask how it is known."""
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *USERS, *NOTES]
 """Not the changelog: it names what there was."""
 NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\n$")
 """Stands on the line before a snippet that the tests leave alone, with the reason."""
@@ -45,6 +49,17 @@ def links(page: Path) -> list[str]:
     """Return what a page links to on this disk: paths relative to its folder, and ``#`` with a heading."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     return [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+
+
+def words(page: Path) -> int:
+    """Return how many words a page has: what stands between spaces with a letter or a digit, code and tables included.
+
+    An equation counts as one word, and so does a link.
+    """
+    text = re.sub(r"<!--.*?-->|^```[^\n]*$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"\$\$.*?\$\$|\$[^$\n]+\$", "equation", text, flags=re.DOTALL)
+    text = re.sub(r"\]\([^)\s]+\)", "]", text)
+    return sum(bool(re.search(r"\w", token)) for token in text.split())
 
 
 def anchors(page: Path) -> set[str]:

@@ -14,7 +14,7 @@ IDS_OF_DAXBENCH = {
 
 
 def table(page: str, begins: str) -> list[list[str]]:
-    """Return the cells of the table on a page whose first line begins so, without its head."""
+    """Return the cells of the table on a page in docs whose first line begins so, without its head."""
     lines = (ROOT / "docs" / page).read_text().split(f"\n| {begins} |", 1)[1].splitlines()[2:]
     rows = [cells(line) for line in lines[: lines.index("")] if line.startswith("|")]
     return [[cell.strip("`") for cell in row] for row in rows]
@@ -23,24 +23,25 @@ def table(page: str, begins: str) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def board() -> dict[tuple[str, str], tuple[str, str]]:
     """Interquartile mean and success in percent, by id and policy."""
-    return {(row[0], row[1]): (row[3], row[2].removesuffix("%")) for row in table("leaderboard.md", "id | policy")}
+    rows = table("results/leaderboard.md", "id | policy")
+    return {(row[0], row[1]): (row[3], row[2].removesuffix("%")) for row in rows}
 
 
 def test_bundled_agents(board: dict[tuple[str, str], tuple[str, str]]) -> None:
-    rows = table("planning.md", "id | success | normalized performance | trained by")
+    rows = table("agents.md", "id | success | normalized performance | trained by")
     found = {(row[0], "trained"): (row[2], row[1].removesuffix(" %")) for row in rows}
     assert found == {key: figures for key, figures in board.items() if key[1] == "trained"}
 
 
 def test_tasks_of_softgym(board: dict[tuple[str, str], tuple[str, str]]) -> None:
-    for row in table("published.md", "SoftGym"):
+    for row in table("lab/published.md", "SoftGym"):
         for policy, cell in (("trained", row[4]), ("expert", row[5])):
             figures = board.get((row[1], policy))
             assert cell == ("\N{EN DASH}" if figures is None else f"{figures[0]} ({figures[1]} %)"), row
 
 
 def test_tasks_of_daxbench(board: dict[tuple[str, str], tuple[str, str]]) -> None:
-    for row in table("published.md", "task | Transporter"):
+    for row in table("lab/published.md", "task | Transporter"):
         env_id = IDS_OF_DAXBENCH[row[0]]
         assert row[-1] == ", ".join(board[env_id, policy][0] for policy in ("trained", "expert")), row
 
@@ -51,7 +52,7 @@ def test_tasks_of_dmfd(board: dict[tuple[str, str], tuple[str, str]]) -> None:
         "cloth fold": "PBDClothFold-v0",
         "fold diagonal": "PBDClothFoldDiagonal-v0",
     }
-    for row in table("published.md", "task | steps"):
+    for row in table("lab/published.md", "task | steps"):
         env_id = next(env_id for name, env_id in ids.items() if row[0].startswith(name))
         policy = "pixels" if env_id == "PBDClothFold-v0" and "image" in row[0] else "trained"
         for cell, who in ((row[-2], policy), (row[-1], "expert")):

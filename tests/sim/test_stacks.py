@@ -42,7 +42,7 @@ def test_stacks_stand(densities: tuple[float, ...]) -> None:
     ("densities", "substeps"), [((1e3,) * 3, 2), ((1e3,) * 5, 4), ((1e3,) * 6, 8), ((500.0, 8000.0), 8)]
 )
 def test_stacks_do_not_creep(densities: tuple[float, ...], substeps: int, cells: int) -> None:
-    """Guards sweeps over contacts between bodies, at substeps of 2.5 to 10 ms, as docs/engine.md says.
+    """Guards sweeps over contacts between bodies, at substeps of 2.5 to 10 ms, as docs/rigid_bodies.md says.
 
     With a third of them stacks walked and turned until they fell, three cubes at 10 ms within five seconds.
     """

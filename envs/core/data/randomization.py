@@ -87,7 +87,7 @@ NAMED: dict[str, dict[str, Range]] = {
         "viscosity": (0.3, 1.8),
     },
 }
-"""Ranges by the name that ``randomize`` has for them. docs/environments.md names the source of each number."""
+"""Ranges by the name that ``randomize`` has for them. docs/randomization.md names the source of each number."""
 
 
 class NamedRanges(dict[str, Range]):

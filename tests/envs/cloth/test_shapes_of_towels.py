@@ -10,7 +10,7 @@ from pbd_gym.registry import ENTRIES
 
 SMALL: dict[str, Any] = {"resolution": 7, "substeps": 4, "starts": 2}
 SQUARE = ("PBDClothFoldDiagonal-v0", "PBDManipulation-v0")
-"""Ids that refuse rectangles, as docs/environments.md says."""
+"""Ids that refuse rectangles, as docs/arguments.md says."""
 
 
 @pytest.mark.parametrize("env_id", [entry.id for entry in ENTRIES if entry.id.startswith("PBDCloth")] + [SQUARE[1]])
@@ -25,7 +25,7 @@ def test_only_folds_along_a_diagonal_need_squares(env_id: str) -> None:
 
 
 def test_soft_threads_stretch_no_towel_that_hands_hold() -> None:
-    """Guards what docs/environments.md says of ``stretch_stiffness``: tethers hold the towel."""
+    """Guards what docs/randomization.md says of ``stretch_stiffness``: tethers hold the towel."""
     env: Any = gym.make_vec("PBDClothDrop-v0", 2, resolution=12, starts=2, randomize={"stretch_stiffness": (1e-5, 1.0)})
     env.reset(seed=0, options={"parameters": {"stretch_stiffness": np.array([1.0, 1e-5])}})
     up = np.zeros((2, 8), dtype=np.float32)
