@@ -55,8 +55,10 @@ PBD_INLINE typename L::V touches_soon(const Member<L, Options::RIGID>& a, const 
     const V brake = closing / scales.braking, room = s.outer - s.least;
     const V latest = s.least + (brake < room ? brake : room) + ahead;
     const V nearer = (gap < before ? gap : before) * shrink;
-    const V beside = flat ? (d2 - gap * gap) * shrink2 : none, width = s.width + ahead;
-    const V range = root(s.range2), near = range + (ahead < scales.margin ? ahead : V(scales.margin));
+    // Beside the gap they may slide as fast as they move.
+    const V slide = T(RENEWED - 1) * moved * shrink + ahead;
+    const V beside = flat ? (d2 - gap * gap) * shrink2 : none, width = s.width + slide;
+    const V range = root(s.range2), near = range + (slide < scales.margin ? slide : V(scales.margin));
     const auto closes = (nearer < latest) & (d2 * shrink2 < near * near) & (beside <= width * width);
     // Where the two are nearest on their way, if they are farther apart than that.
     const V back = at_least(-(dx * ux + dy * uy + dz * uz) / at_least(u2, 1e-30), 0);
