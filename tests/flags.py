@@ -1,7 +1,7 @@
 """Compiler flags of a test run: less is copied into where it is called.
 
-Warp asks LLVM to inline functions up to a cost of 9000, and up to 3000 where a call is rare. A step of cloth in contact
-then takes the compiler three times as long as with LLVM's own limits; it runs up to a third faster, with the same bits
+Warp asks LLVM to inline functions up to a cost of 9000, and up to 3000 where a call is rare. With LLVM's own limits a
+step takes the compiler a tenth to a third less time and runs up to a third longer, with the same bits
 (``kernels/test_cpu_blocks.py``). Tests wait for the compiler.
 """
 
