@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="what a kernel does without a barrier is seen in a child"),
 ]
 
-BY_ROUNDING = "what is held is about to arrive"
+BY_ROUNDING = "held particles are about to arrive"
 """Of a barrier without which tetrahedra may be counted with a particle that rounding has moved: no scene shows that."""
 
 
