@@ -75,12 +75,16 @@ class DemoWindow(Viewer):
     def caption(self) -> str:
         """Return the numbers to show."""
         chosen = self.names[self.chosen] if self.names else None
-        lines = [self.demo.readout(), self.demo.measures(), shown(self.demo.options, chosen)]
+        lines = [self.readings(), shown(self.demo.options, chosen)]
         if self.typed is not None:
             lines.append(
                 f"{self.names[self.chosen].replace('_', ' ')}: {self.typed}_   return: set it, escape: leave it"
             )
         return "\n".join(line for line in lines if line)
+
+    def readings(self) -> str:
+        """Return the measured numbers alone."""
+        return "\n".join(line for line in (self.demo.readout(), self.demo.measures()) if line)
 
     def pin(self, row: int) -> str:
         """Fix a particle, or release it. Returns a message."""

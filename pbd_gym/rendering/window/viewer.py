@@ -215,6 +215,10 @@ class Viewer(Handling):
     def caption(self) -> str:
         """Return the read-outs; time per step, state and hints are added to them."""
 
+    def readings(self) -> str:
+        """Return the read-outs without the values of the dials, for a page that shows these elsewhere."""
+        return self.caption()
+
     def dials(self) -> Sequence[Dial]:
         """Return the dials that the panel shows."""
         return ()
@@ -372,13 +376,13 @@ class Viewer(Handling):
         """Return the help on the mouse and the keys."""
         return "\n".join([Mouse.HELP, *listed(self.keys), self.more_help()]).rstrip()
 
-    def text(self) -> str:
-        """Return the read-outs with the additions."""
+    def text(self, dialled: bool = True) -> str:
+        """Return the read-outs with the additions; the values of the dials are among them if ``dialled``."""
         state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
         state += "   compiling ..." if self.waiting else ""
         state += "   filming" if self.recorder.running else ""
         state += "" if self.help else "   h: help"
-        first, *rest = self.caption().split("\n")
+        first, *rest = (self.caption() if dialled else self.readings()).split("\n")
         return "\n".join([f"{first}{self.pace.text()}{state}", *rest, self.message])
 
     # --- keys ---------------------------------------------------------------------------------------------------------
