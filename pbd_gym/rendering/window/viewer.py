@@ -167,6 +167,8 @@ class Viewer(Handling):
         self.fps = fps
         self.paused = False
         self.help = False
+        self.explains = False
+        """Whether :meth:`theory` is shown."""
         self.slow = 1
         """Pictures per step; those between two steps show interpolated states."""
         self.waiting: dict[str, Any] = {}
@@ -222,6 +224,10 @@ class Viewer(Handling):
     def dials(self) -> Sequence[Dial]:
         """Return the dials that the panel shows."""
         return ()
+
+    def theory(self, page: bool = False) -> str:
+        """Return what is computed: formulas, symbols, algorithm and source, in lines or as Markdown for a page."""
+        return ""
 
     def more_help(self) -> str:
         """Return further lines of help."""
@@ -358,7 +364,7 @@ class Viewer(Handling):
             self.recorder.add(picture)
             if self.recorder.full:
                 self._film()
-        self.words.draw(picture, self.help_text() if self.help else "")
+        self.words.draw(picture, self.help_text() if self.help else self.theory() if self.explains else "")
         if not self._sliders:
             return picture
         width, height = picture.get_size()

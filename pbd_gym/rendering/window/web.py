@@ -131,7 +131,7 @@ HELP = (
     "the right button to move; the wheel zooms. Numbers act at once, and those that need other kernels once these are "
     "compiled (...). A click on a panel's title folds it."
 )
-_ONLY_WINDOW = ("s", "v", "p", "w", "0", "h", "q")
+_ONLY_WINDOW = ("s", "v", "p", "w", "0", "h", "e", "q")
 """Keys of a window that need no button on the page."""
 
 
@@ -170,6 +170,11 @@ class Page:
             self._measured = self._gui.add_markdown("")
         with self._gui.add_folder("mouse", expand_by_default=False):
             self._gui.add_markdown(HELP)
+        if viewer.theory():
+            beside = self._gui.add_panel()
+            with beside.add_tab("equations"):
+                self.theory = self._gui.add_markdown(viewer.theory(page=True))
+            beside.dock_left()
         viewer.help = True  # removes the hint at a key from the read-outs
 
     def run(self) -> None:

@@ -12,8 +12,8 @@ from pbd_gym.rendering.window.dials import Dial
 class Control:
     """Widgets for one dial, in the container of viser's interface that is open.
 
-    A choice is a list, and a number a slider in its own unit. Numbers on a logarithmic scale, other than whole ones, have
-    a field with the number and a slider of its decimal logarithm, with marks at powers of ten.
+    A choice is a list, and a number a slider in its own unit. Numbers on a logarithmic scale, other than whole ones,
+    have a field with the number and a slider of its decimal logarithm, with marks at powers of ten.
 
     Args:
         gui: viser's interface.

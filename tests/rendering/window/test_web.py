@@ -58,6 +58,7 @@ def test_it_shows_what_there_is_and_needs_no_display(page: Page) -> None:
     assert "48 particles" in page._text.content
     assert len(page._text.content.splitlines()) == 3 and "stiffness" not in page._text.content  # two, and a gap
     assert "kinetic" in page._measured.content
+    assert "Δxᵢ = wᵢ n Δλ" in page.theory.content and "doi:10.1145/2994258.2994272" in page.theory.content
     assert not pygame.display.get_init() or pygame.display.get_surface() is None
 
 
