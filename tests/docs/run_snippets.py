@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import headers, lanes
+from tests import flags, headers, lanes
 
+flags.share()
 headers.share()
 lanes.few(pytest.MonkeyPatch())
 found = {}

@@ -12,7 +12,7 @@ EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 RUN = """
 import contextlib, io, json, runpy, sys
 import pbd_gym, pytest
-from tests import headers, lanes
+from tests import flags, headers, lanes
 from pbd_gym.rendering.window.scene_viewer import SceneViewer
 
 def view(scene, **arguments):  # nobody is there to close a window
@@ -23,6 +23,7 @@ def view(scene, **arguments):  # nobody is there to close a window
     viewer.close()
 
 pbd_gym.view = view
+flags.share()
 headers.share()
 lanes.few(pytest.MonkeyPatch())
 said = {}
