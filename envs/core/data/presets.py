@@ -167,7 +167,7 @@ def preset_values(presets: Presets, preset: str | None, action_mode: str | None)
     if preset not in names:
         known = f"it has {', '.join(map(repr, names))}" if names else "it has none"
         mode = f" with action_mode={action_mode!r}" if preset in preset_names(presets) else ""
-        raise ValueError(f"preset {preset!r}is not one of this task's{mode}: {known}")
+        raise ValueError(f"preset {preset!r} is not one of this task's{mode}: {known}")
     values = presets[preset] or {}
     return {**values, **(presets.get((preset, action_mode or values.get("action_mode", ""))) or {})}
 

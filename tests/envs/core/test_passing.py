@@ -26,7 +26,7 @@ def test_ropes_that_pass_are_counted() -> None:
     assert env.solver.options == plain.solver.options  # one kernel for both
     rest = np.zeros((2, env.actions.size), dtype=np.float32)
     info = env.step(rest)[4]
-    assert info["passages"].dtype == np.int32 and not info["passages"].any()
+    assert info["passages"].dtype == np.int64 and not info["passages"].any()
     plain.step(rest)
     assert env.state.get_positions().tobytes() == plain.state.get_positions().tobytes()
     # A rope in the air that is thrown together goes through itself in many places.

@@ -40,7 +40,7 @@ def test_reward_is_the_sum_of_its_terms(action_mode: str, obs_mode: str, reward_
         terms = [info[f"reward_terms/{name}"] for name in ("distance", "near", "rest", "effort")]
         total = np.zeros(10, dtype=np.float32)
         for term in terms:
-            total = total + term
+            total = total + term.astype(np.float32)
         assert_array_equal(reward, total)
         distance = np.linalg.norm(lower(env) - goals(env), axis=2)
         close = 1 / (1 + (distance / 0.3) ** 2)
@@ -258,7 +258,7 @@ def test_time_limit() -> None:
     single.reset(seed=0)
     ends = np.array([single.step(np.zeros(6, dtype=np.float32))[3] for _ in range(100)])
     assert not ends[:-1].any() and ends[-1]
-    endless = make_vec(2, max_episode_steps=None)
+    endless = make_vec(2, max_episode_steps=-1)
     endless.reset(seed=0)
     assert not any(result[3].any() for result in roll(endless, random_actions(endless, 300)))
 

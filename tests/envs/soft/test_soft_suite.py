@@ -187,7 +187,7 @@ def test_inverted_tetrahedra_are_reported() -> None:
     positions[1] *= [-1.0, 1.0, 1.0]
     env.state.set_positions(positions)
     info = env.step(env.action_space.sample())[-1]
-    assert info["inverted"].dtype == np.int32 and info["_inverted"].all()
+    assert info["inverted"].dtype == np.int64 and info["_inverted"].all()
     assert_array_equal(info["inverted"], env.state.get_inverted())
     assert info["inverted"][0] == 0 and info["inverted"][1] > 0
     rope: Any = gym.make_vec("PBDRopeStraighten-v0", 1)

@@ -181,8 +181,8 @@ def test_no_file_names_a_module_to_import(
         ({"observations": np.zeros((5, 30))}, "observations must have 13 rows"),
         ({"observations": None}, "observations must be one array"),
         ({"hand_pull": np.full((11, 3), np.inf)}, "hand_pull must be finite"),
-        ({"turn_episodes": np.zeros(6, np.int64) + 9}, "not there"),
-        ({"turn_steps": np.zeros(6, np.int64) + 99}, "not there"),
+        ({"turn_episodes": np.zeros(6, np.int64) + 9}, "does not exist"),
+        ({"turn_steps": np.zeros(6, np.int64) + 99}, "does not exist"),
         ({"turn_values": np.full(6, np.nan)}, "turn_values must be finite"),
     ],
 )
