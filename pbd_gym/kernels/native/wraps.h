@@ -6,10 +6,10 @@
 // that way, with part of its pull: friction takes the ratio exp(mu angle) across the segment (Euler, Eytelwein), which
 // keeps the system of kernels/solve/lines.py tridiagonal.
 //
-// Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole. Which
-// way it would slip is taken from a first solve, without friction. One in which friction would turn that round sticks:
-// one particle of it is held where it would be, had it not slipped. What the weight of particles makes of friction comes
-// with their contacts. Jacobi's method, and threads of cloth, which share particles, leave chords.
+// Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole.
+// Which way it would slip is taken from a first solve, without friction. One in which friction would turn that round
+// sticks: one particle of it is held where it would be, had it not slipped. What the weight of particles makes of
+// friction comes with their contacts. Jacobi's method, and threads of cloth, which share particles, leave chords.
 #pragma once
 #include "lines.h"
 
