@@ -13,6 +13,7 @@ from typing import Any
 import pbd_gym
 from pbd_gym.cli import about, learning, measuring, warming, watching
 from pbd_gym.runtime.extras import DISTRIBUTIONS, DisplayError, install_hint
+from pbd_gym.runtime.objects import look_here
 
 ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[\w.-]+-v\d+")
 """Pattern of another package's id as Gymnasium writes it: the module that registers it, a colon, and the id."""
@@ -154,6 +155,5 @@ def import_module(name: str) -> None:
     """
     from pbd_gym.registry import import_ids
 
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    look_here()
     import_ids(name)

@@ -9,6 +9,12 @@ import sys
 from typing import Any
 
 
+def look_here() -> None:
+    """Let imports find the modules of the current folder."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+
+
 def find_object(text: str, what: str) -> Any:
     """Return what a module has under a name. The current folder is looked in as well.
 
@@ -22,8 +28,7 @@ def find_object(text: str, what: str) -> Any:
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise ValueError(f"{what} takes module:name, such as my_module:MyClass, got {text!r}")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    look_here()
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -23,9 +23,9 @@ constexpr double STRAIGHT = 1e-6;
 constexpr double MOST_GRIP = 4.0;
 // Added to what is remembered of a segment while it goes round something.
 constexpr double ROUND = 4.0;
-// What is known of the friction of a run of segments that go round a collider: none yet, it slips towards the line's
-// end or its start, or it sticks.
-constexpr int FREE = 0, STUCK = 2;
+// What is known of the friction of a run of segments that go round a collider: nothing yet (0), it slips towards the
+// line's end (1) or its start (-1), or it sticks.
+constexpr int STUCK = 2;
 
 // e^x for |x| <= MOST_GRIP, to 5e-5.
 template <class V> PBD_INLINE V exponential(V x) {
