@@ -26,6 +26,7 @@ from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
+from pbd_gym.training.episodes.blind import BlindActor
 from pbd_gym.training.episodes.rollouts import may_count_piercings, own_starts, reset_to_variations, unseen_arguments
 from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
@@ -39,8 +40,10 @@ SEED = BENCHMARK_SEED
 """Seed of the first episode, and of the bank with the evaluation states of tasks with start states. Both are reserved
 for this: agents are trained and chosen on others.
 """
-SCRIPTS = ("expert", "random", "plan")
+SCRIPTS = ("expert", "random", "blind", "plan")
 """Policies without a file."""
+SEEDLESS = {"expert": "an expert has no seed: it does the same each time", "blind": "the seed of --policy blind is frozen"}
+"""Scripts that take no seed, and why."""
 SEEN = ("obs_mode", "pixels")
 """Environment arguments that an agent brings: they determine only its observations."""
 NAMES = re.compile(r"[^|\s]([^|\n\r]*[^|\s])?")
@@ -59,7 +62,7 @@ class Agent:
     seed: int
     actor: Actor
     file: str | None = None
-    """Digest of its file."""
+    """Digest of its file, or of a blind policy's actions."""
     env_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Arguments of the environment in which it was trained."""
 
@@ -84,9 +87,10 @@ def find_agent(
     """Return the agent that the command line calls by a name.
 
     Args:
-        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the one
-            that sees pictures, a file: model.zip of a training run, NAME.npz of a policy; or ``"module:function"`` of
-            your own, from a batch of observations to actions.
+        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"blind"`` for the best open-loop program that a search finds on
+            training starts, ``"trained"`` for the bundled agent, ``"pixels"`` for the one that sees pictures, a file:
+            model.zip of a training run, NAME.npz of a policy; or ``"module:function"`` of your own, from a batch of
+            observations to actions.
         env_id: environment; None for that of the file.
         name: what the result calls it, one line without ``|``; by default the policy, the algorithm of a training run
             or the name of a file.
@@ -101,15 +105,16 @@ def find_agent(
     """
     if name is not None and not NAMES.fullmatch(name):
         raise ValueError(f"--name is what tables call the policy, in one line without |, got {name!r}")
-    if seed is not None and policy == "expert":
-        raise ValueError("an expert has no seed: it does the same each time")
+    if seed is not None and policy in SEEDLESS:
+        raise ValueError(SEEDLESS[policy])
     seed = None if seed is None else whole("seed", seed, 0)
     actor, trained_on, env_kwargs = find_actor(policy, env_id, seed or 0, trust)
     env_id = trained_on
     if env_kwargs.get("starts_seed") == SEED:
         raise ValueError(f"{policy} was trained on the benchmark's own states: its starts_seed is {SEED}")
     if policy in SCRIPTS or OWN.fullmatch(policy):
-        return Agent(find(env_id).id, name or policy, seed or 0, actor, env_kwargs=env_kwargs)
+        program = f"sha256:{actor.digest}" if isinstance(actor, BlindActor) else None
+        return Agent(find(env_id).id, name or policy, seed or 0, actor, program, env_kwargs)
     if policy == "pixels":
         path = find_pixel_policy(env_id)
     else:

@@ -37,7 +37,7 @@ def declare(commands: Any) -> None:
     protocol.add_argument(
         "--policy",
         default="expert",
-        help="expert (default), random, trained, pixels, plan, a file: model.npz, model.zip, or your own: "
+        help="expert (default), random, blind, trained, pixels, plan, a file: model.npz, model.zip, or your own: "
         "module:function, from a batch of observations to actions",
     )
     protocol.add_argument("--name", help="name in the result (default: the policy, or its algorithm or file)")

@@ -19,6 +19,7 @@ from pbd_gym.registry import ENTRIES
 from pbd_gym.training import benchmark
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.benchmark import SEED, STATES, Agent, find_agent, make_evaluation_env, run_episodes
+from pbd_gym.training.episodes import blind
 from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.leaderboard import page
 from pbd_gym.training.reports import json_schema
@@ -124,7 +125,7 @@ def test_every_bank_of_start_states_has_a_seed() -> None:
         ([UNTRAINED, "--policy", "trained"], "no bundled policy"),
         (["--policy", "missing.npz"], "missing.npz"),
         (["--policy", "missing.zip"], "there is no file missing.zip"),
-        ([ID, "--policy", "experts"], "--policy takes expert, random, plan, trained, pixels, or a file"),
+        ([ID, "--policy", "experts"], "--policy takes expert, random, blind, plan, trained, pixels, or a file"),
         ([ID, "--policy", "random", "--name", "a | b"], "in one line without |, got 'a | b'"),
         ([ID, "--policy", "random", "--name", ""], "in one line without |, got ''"),
         (["PBDClothFold-v0", "--policy", "expert", "--seed", "1"], "an expert has no seed"),
@@ -265,3 +266,65 @@ def test_what_has_been_evaluated_is_kept_where_a_later_id_fails(
     with pytest.raises(RuntimeError, match="memory"):
         benchmark.main([ID, "PBDCloth-v0"], "random", out=tmp_path / "some.json")
     assert [result["id"] for result in read_results(tmp_path / "some.json")] == [made_up()["id"]]
+
+
+@pytest.mark.parametrize("grips", [(), (3, 7)])
+def test_blind_programs_are_phases_of_time_alone(grips: tuple[int, ...]) -> None:
+    """Guards programs: as many actions as steps, in range, held constant in a phase, hands open at the end or not."""
+    rng = np.random.default_rng(0)
+    programs = [blind.drawn(rng, 8, grips) for _ in range(200)]
+    for program in (*programs, *(program.varied(rng) for program in programs)):
+        actions = program.actions(30)
+        assert actions.shape == (30, 8) and actions.dtype == np.float32 and np.abs(actions).max() <= 1.0
+        if not program.swing.any():
+            assert len(np.unique(actions, axis=0)) <= len(program.moves) <= 4
+    opened = np.mean([np.all(program.actions(30)[-1, list(grips)] == -1.0) for program in programs])
+    assert opened == 1.0 if not grips else 0.7 < opened < 0.95
+    (program,) = (blind.Program(np.array([0.25, 1.0]), np.array([[1.0], [-0.5]]), np.zeros(1), 2.0),)
+    assert_array_equal(program.actions(8)[:, 0], [1.0] * 2 + [-0.5] * 6)
+
+
+def test_the_search_finds_what_a_task_gives_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the search against a world that it can check: the nearest to a hidden number is best, and found twice."""
+    seeds = []
+
+    def closeness(env: Any, programs: list[blind.Program], seed: int) -> tuple[np.ndarray, np.ndarray]:
+        seeds.append((len(programs), seed))
+        final = np.array([-abs(program.actions(10)[-1, 0] - 0.123) for program in programs])
+        return (final > -0.005).astype(float), final
+
+    class World:
+        num_envs, action_mode = 200, "drag"
+
+        class actions:
+            size = 1
+
+    monkeypatch.setattr(blind, "rate", closeness)
+    found = [blind.best_program(World()).actions(10) for _ in range(2)]  # type: ignore[arg-type]
+    assert_array_equal(*found)
+    assert abs(found[0][-1, 0] - 0.123) < 0.02
+    assert seeds[:3] == [(200, 0), (40, 200), (5, 400)]
+
+
+def test_a_blind_result_is_one_program_on_the_official_states(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards the row: it is searched for on training starts alone, acts alike everywhere, and is the same file twice."""
+    monkeypatch.setattr(blind, "EPISODES", 8)
+    monkeypatch.setattr(blind, "ROUNDS", (1, 4))
+    rated = []
+    rate = blind.rate
+    monkeypatch.setattr(blind, "rate", lambda env, *rest: rated.append(env) or rate(env, *rest))
+    files = [tmp_path / f"{number}.json" for number in range(2)]
+    for file in files:
+        assert main(["benchmark", ID, "--policy", "blind", "--out", str(file)]) == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+    (result,) = read_results(files[0])
+    assert (result["policy"], result["seed"]) == ("blind", 0) and result["agent"]["file"].startswith("sha256:")
+    assert all(env.config.starts_seed != SEED and env.split == "train" for env in rated)
+    actor = find_agent("blind", ID).actor
+    env = make_evaluation_env(ID)
+    reset_to_variations(env, SEED)
+    first, second = actor(env, None, True), actor(env, None, False)
+    assert len(np.unique(first, axis=0)) == len(np.unique(second, axis=0)) == 1
+    assert_array_equal(actor(env, None, True), first)
+    with pytest.raises(ValueError, match="seed of --policy blind is frozen"):
+        find_agent("blind", ID, seed=1)

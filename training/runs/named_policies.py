@@ -16,7 +16,7 @@ from pbd_gym.runtime.objects import find_object
 from pbd_gym.training.agents.policies import find_pixel_policy, find_policy, shipped_ids
 from pbd_gym.training.episodes.record import Stacked
 
-NAMES = ("default", "expert", "random", "plan", "trained", "pixels")
+NAMES = ("default", "expert", "random", "blind", "plan", "trained", "pixels")
 """Policies without a file of the user's."""
 OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 """A policy of the user's: module, colon, name."""
@@ -55,10 +55,11 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"pixels"`` for
-            the one that sees pictures, ``"default"`` for the expert or, if the task has none, the bundled policy, or a
-            file: model.npz or model.zip of a training run, NAME.npz of a policy; or ``"module:function"``, see
-            :func:`own_actor`.
+        name: ``"expert"``, ``"random"``, ``"plan"``, ``"blind"`` for the best open-loop program
+            (:func:`pbd_gym.training.episodes.blind.search`, which takes minutes), ``"trained"`` for the bundled policy
+            of the id, ``"pixels"`` for the one that sees pictures, ``"default"`` for the expert or, if the task has
+            none, the bundled policy, or a file: model.npz or model.zip of a training run, NAME.npz of a policy; or
+            ``"module:function"``, see :func:`own_actor`.
         env_id: environment; None for that of the file.
         seed: seed of random actions and of the planner.
         trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
@@ -80,6 +81,10 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
         return expert, str(env_id), {}
     if name == "random":
         return RandomActor(seed), str(env_id), {}
+    if name == "blind":
+        from pbd_gym.training.episodes.blind import BlindActor, coarse_arguments, search
+
+        return BlindActor(search(str(env_id))), str(env_id), coarse_arguments(str(env_id))
     if name == "plan":
         return PlanningActor(seed), str(env_id), {}
     if name == "trained" or name.endswith(".npz"):
