@@ -47,7 +47,9 @@ class ClothDrop(TowelTask):
             goal,
             hands=towel.hands(holding=True, lowest=config.lowest, height=2.0),
             starts=StartBank(towel.hanging),
-            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            score=WeightedMeasures(
+                config, modes, [Measure("distance", -1.0, goal.mean_distance)], conditions=goal.conditions(config)
+            ),
             reduced=towel.reduced(),
             expert=Script(self.plan),
         )

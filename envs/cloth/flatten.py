@@ -18,6 +18,7 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.conditions import unpierced
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, actions_left, grown
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.measures import covered_area
@@ -96,7 +97,9 @@ class ClothFlatten(Task):
             keypoints=towel.keypoints(),
             goal_particles=np.zeros(0, dtype=np.int32),
             starts=StartBank(towel.crumpled),
-            score=WeightedMeasures(config, modes, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
+            score=WeightedMeasures(
+                config, modes, [Measure("coverage", 1.0, area.prepare)], best=area.flat, conditions=unpierced(config)
+            ),
             reduced=towel.reduced(),
             expert=Script(self.plan),
             symmetries=towel.anyhow(),

@@ -15,12 +15,13 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.conditions import pairs_in_place, unpierced
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.parts.goals import GoalShape
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.measures import mean_distance_of_pairs
 from pbd_gym.envs.core.parts.starts import StartBank
-from pbd_gym.envs.core.task import World
+from pbd_gym.envs.core.task import Condition, World
 
 FIXATION = 1.2
 """Weight of the lower half's distance from its targets, relative to the distance between the halves."""
@@ -66,6 +67,10 @@ class Fold(GoalShape):
         shapes[:, self.upper, 1] += 2.0 * self.towel.radius
         return shapes
 
+    def conditions(self, config: Any) -> list[Condition]:
+        """Return the conditions for success: most pairs lie on each other and in place, and nothing is pierced."""
+        return [*pairs_in_place(config.in_place, self.upper, self.lower), *unpierced(config)]
+
     def gap(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of the upper particles from the lower ones [m]."""
         pairs = device_indices(world, self.upper), device_indices(world, self.lower)
@@ -89,7 +94,7 @@ class ClothFold(TowelTask):
             towel,
             fold,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             reduced=towel.reduced(),
             expert=Script(self.plan, self.transfer),
         )

@@ -37,7 +37,7 @@ class ClothFoldCrumpled(TowelTask):
             towel,
             fold,
             starts=StartBank(towel.crumpled),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             reduced=towel.reduced(),
             expert=Script(self.plan),
         )

@@ -44,7 +44,7 @@ class ClothFoldDiagonal(TowelTask):
             towel,
             fold,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             expert=Script(self.plan),
             symmetries=(),
         )

@@ -33,7 +33,7 @@ class ClothFoldDrop(TowelTask):
             fold,
             hands=towel.hands(holding=True, height=2.0),
             starts=StartBank(towel.hanging),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             reduced=towel.reduced(),
             expert=Script(self.plan),
         )

@@ -116,7 +116,9 @@ class ClothHang(TowelTask):
             hands=towel.hands(2, 3, height=1.6),
             starts=StartBank(self.sample_starts),
             parts=[goal, Rod(towel, config, "size" in modes.ranges)],
-            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            score=WeightedMeasures(
+                config, modes, [Measure("distance", -1.0, goal.mean_distance)], conditions=goal.conditions(config)
+            ),
             expert=Script(self.plan),
             view_box=(np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side),
         )

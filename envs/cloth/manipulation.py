@@ -108,11 +108,12 @@ class TowelGoals(TowelTask):
             Measure("fold", -1.0, partial(self.distance, 0)),
             Measure("fixation", -FIXATION, partial(self.distance, 1)),
         ]
+        goal = GoalShape(towel.indices.ravel(), self.wanted)
         super().__init__(
             towel,
-            GoalShape(towel.indices.ravel(), self.wanted),
+            goal,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, measures),
+            score=WeightedMeasures(config, modes, measures, conditions=goal.conditions(config)),
             expert=Script(self.plan),
             symmetries=towel.in_place(),
         )

@@ -93,7 +93,9 @@ class ClothUnfold(TowelTask):
             towel,
             goal,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            score=WeightedMeasures(
+                config, modes, [Measure("distance", -1.0, goal.mean_distance)], conditions=goal.conditions(config)
+            ),
             expert=Script(self.plan, self.transfer),
             symmetries=towel.in_place(),
         )

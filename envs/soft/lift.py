@@ -14,6 +14,7 @@ from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.hands import Hands, Paddle, slots_of
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.experts import goals_and_points, paddle_actions, paddle_poses, sizes
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures, goal_distance
@@ -88,7 +89,14 @@ class SoftLift(Task):
             goal_particles=body.middle,
             starts=StartBank(body.sample_starts, body.strains),
             parts=[StartGoals(self.goal_sets)],
-            score=WeightedMeasures(config, modes, measures, goal_tolerance=0.02, completion=held_up),
+            score=WeightedMeasures(
+                config,
+                modes,
+                measures,
+                goal_tolerance=0.02,
+                completion=held_up,
+                conditions=in_place(config.in_place),
+            ),
             expert=self.squeeze_and_lift,
             view_box=hands_box(hands),
         )

@@ -12,6 +12,7 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.hands import Hands, Paddle
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.experts import goals_and_points, paddle_actions, paddle_poses, sizes
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
@@ -91,7 +92,9 @@ class SoftPush(Task):
             goal_particles=body.middle,
             starts=StartBank(body.sample_starts, body.strains),
             parts=[StartGoals(self.goal_sets)],
-            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.02),
+            score=WeightedMeasures(
+                config, modes, [goal_distance()], goal_tolerance=0.02, conditions=in_place(config.in_place)
+            ),
             expert=self.push_along_the_line,
             view_box=self.shown(),
         )

@@ -13,6 +13,7 @@ from pbd_gym.envs.core.data.hands import Hands, Paddle
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.start_bank import cached
 from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.experts import paddle_actions, paddle_poses, sizes
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
@@ -101,7 +102,9 @@ class SoftShape(Task):
             goal_particles=edges,
             starts=StartBank(body.sample_starts, body.strains),
             parts=[StartGoals(self.goals)],
-            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.0025),
+            score=WeightedMeasures(
+                config, modes, [goal_distance()], goal_tolerance=0.0025, conditions=in_place(config.in_place)
+            ),
             expert=self.follow_recipe,
             goal_shapes=self.shapes,
             view_box=hands_box(hands, 0.9),

@@ -103,7 +103,8 @@ def own_actor(name: str, env_id: str | None) -> tuple[Actor, str, dict[str, Any]
 
     Args:
         name: ``"module:name"`` of a function from a batch of observations to actions, or of an object with ``predict``
-            as Stable-Baselines3 has it. Its attribute ``env_kwargs``, a dict, says what it sees, if there is one.
+            as Stable-Baselines3 has it. Its attribute ``env_kwargs``, a dict, says what it sees, and ``training``
+            what it took, if they are there.
         env_id: environment.
 
     Raises:
@@ -117,11 +118,19 @@ def own_actor(name: str, env_id: str | None) -> tuple[Actor, str, dict[str, Any]
         actor: Actor = _Predicting(found)
     elif callable(found) and not isinstance(found, type):
 
-        def actor(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
+        def acting(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
             return found(observation)
+
+        acting.training = getattr(found, "training", {})  # type: ignore[attr-defined]
+        actor = acting
     else:
         raise TypeError(f"--policy {name} is neither a function nor an object with predict")
     return actor, env_id, dict(getattr(found, "env_kwargs", {}))
+
+
+def training_of(actor: Any) -> dict[str, Any]:
+    """Return what a person's own policy says it took to train: ``training``, a dict, if it has that attribute."""
+    return dict(getattr(actor, "training", {}))
 
 
 class _Predicting:
@@ -134,6 +143,7 @@ class _Predicting:
     def __init__(self, policy: Any) -> None:
         self._policy = policy
         self._state: Any = None
+        self.training = getattr(policy, "training", {})
 
     def __call__(self, env: Any, observation: Any, begins: bool) -> Any:
         """Return actions, shape (num_envs, size)."""
