@@ -184,7 +184,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     `info` has `performance` (the covered area A), `normalized_performance` = (A - A0) / (A_flat - A0) with A0 at the
     start, and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` (no hand
     holds anything) and `at_rest` (the particles have moved by no more than `rest_speed`, 0.01 m/s, on average for
-    `rest_time`, 0.2 s), each of which `info` has as well.
+    `rest_time`, 0.2 s) and `unpierced` (no edge goes through cloth), each of which `info` has as well.
 
     ## Starting State
 

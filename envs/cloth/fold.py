@@ -157,10 +157,12 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     this step) or `"normalized"`.
 
     `info` has `performance` p, which is `gap` + `fixation`; `normalized_performance` = (p - p0) / (p1 - p0), with p0 at
-    the start; and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` and
-    `at_rest`, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`. With `obs_mode="goal"`, `at_goal` is the condition of
-    the sparse reward, and success requires the other two as well. SoftGym divides by -p0. Here p1 is the best value for
-    two layers on top of each other: minus the thickness of the towel, which is next to nothing at SoftGym's resolution.
+    the start; and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released`,
+    `at_rest`, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`, `in_place` (of nine tenths of the pairs, the upper
+    particle is within 0.05 m of the lower one, and that of its target) and `unpierced` (no edge goes through cloth).
+    With `obs_mode="goal"`, `at_goal` is the condition of the sparse reward; success requires the others as well.
+    SoftGym divides by -p0. Here p1 is the best value for two layers on top of each other: minus the thickness of the
+    towel, which is next to nothing at SoftGym's resolution.
 
     ## Starting State
 

@@ -91,7 +91,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel must be released and at rest.
+    success, for which the towel must be released, at rest, `in_place` and `unpierced`.
 
     ## Starting State
 

@@ -238,7 +238,8 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
     and p1 = 0; success is a normalized performance of at least 0.7 (`at_goal`) of a shirt that has been released and is
-    at rest.
+    at rest, with nine tenths of its particles within 0.05 m of their targets (`in_place`), and no edge of which goes
+    through it (`unpierced`).
 
     ## Starting State
 

@@ -263,9 +263,10 @@ class RopePushVectorEnv(TaskVectorEnv):
 
     `distance`: minus the mean distance of the ten particles to their own goals [m] (DaXBench takes the exponential of
     minus ten times such a distance); `effort` is 0 unless `effort_weight` is given. `info["performance"]` is the
-    distance term p, and `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of
-    it (`info["at_goal"]`), of a rope at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01
-    m/s, on average for `rest_time`, 0.2 s). Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
+    distance term p, and `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of it
+    (`info["at_goal"]`), with nine of the ten particles within 0.03 m (`in_place`), of a rope at rest (`at_rest`: its
+    particles have moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s). Other reward modes:
+    see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

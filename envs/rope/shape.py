@@ -155,10 +155,11 @@ class RopeShapeVectorEnv(TaskVectorEnv):
 
     `distance`: minus the mean distance of the ten points from the ten goals in the pairing whose sum is smallest [m],
     an exact assignment; with `ordered=True` minus the mean distance of all particles from their own goals. `effort` is
-    0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is (p
-    - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it, of a rope that has been released
-      and is at rest, as in :class:`pbd_gym.envs.RopeStraightenVectorEnv`; with `obs_mode="goal"` it requires the goals
-      to be reached instead of the 0.9. Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
+    0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is
+    (p - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it, with nine of the ten points
+    within 0.02 m of goals (`in_place`), of a rope that has been released and is at rest, as in
+    :class:`pbd_gym.envs.RopeStraightenVectorEnv`; with `obs_mode="goal"` it requires the goals to be reached instead of
+    the 0.9. Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

@@ -141,9 +141,9 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     `error`: minus the difference between the distance of the ends and the length L of the rope [m]; `effort` is 0
     unless `effort_weight` is given. `info["performance"]` is the error term p, and `normalized_performance` is (p + L)
     / L as in SoftGym: 1 for a straight rope and 0 for ends that meet, whatever the start. Success is 0.9 of it
-    (`info["at_goal"]`), of a rope that no hand holds (`released`) and that is at rest (`at_rest`: its particles have
-    moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s). Other reward modes: see
-    :class:`pbd_gym.envs.TaskVectorEnv`.
+    (`info["at_goal"]`), with no particle farther than 2 cm from the line of the ends (`straight`), of a rope that no
+    hand holds (`released`) and that is at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01
+    m/s, on average for `rest_time`, 0.2 s). Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

@@ -210,9 +210,9 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     `near` shows the way to the ball and is not part of the performance. `performance` is `distance`, and
     `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
-    now (`at_goal`) and the ball at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.02 m/s, on
-    average for `rest_time`, 0.2 s). The task is to hold it, so nothing has to be released.
-    `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
+    now (`at_goal`), the middle within 0.02 m (`in_place`) and the ball at rest (`at_rest`: its particles have moved by
+    no more than `rest_speed`, 0.02 m/s, on average for `rest_time`, 0.2 s). The task is to hold it, so nothing has to
+    be released. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
     `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State

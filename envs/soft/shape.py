@@ -234,10 +234,10 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     `performance` is the first of them, about -0.01 at the start; `normalized_performance` is 0 at the start, 1 at the
     goal shape, and below 0 if the bar was pushed away or squeezed flat. `is_success`: `normalized_performance` is at
-    least 0.75 now (`at_goal`) and the clay at rest (`at_rest`), as in :class:`pbd_gym.envs.SoftPushVectorEnv`.
-    `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
-    sparse by default: 0 while the mean distance is within 0.0025 m and -1 elsewhere.
+    least 0.75 now (`at_goal`), nine tenths of the points within 2.5 mm (`in_place`) and the clay at rest (`at_rest`),
+    as in :class:`pbd_gym.envs.SoftPushVectorEnv`. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
+    :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone, sparse by
+    default: 0 while the mean distance is within 0.0025 m and -1 elsewhere.
 
     ## Starting State
 

@@ -158,9 +158,9 @@ class PourSoupVectorEnv(TaskVectorEnv):
 
     `performance` is the sum of the first two, and `normalized_performance` is 0 at the start and 1 when all is poured.
     `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`), which requires both pieces and four fifths
-    of the soup, and everything at rest (`at_rest`: particles have moved by no more than `rest_speed`, 0.03 m/s, on
-    average for `rest_time`, 0.2 s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.TaskVectorEnv`.
+    of the soup, at most 3 % of either outside the bowls (`unspilled`), and everything at rest (`at_rest`: particles
+    have moved by no more than `rest_speed`, 0.03 m/s, on average for `rest_time`, 0.2 s). `reward_mode="delta"`,
+    `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
