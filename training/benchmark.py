@@ -36,6 +36,7 @@ from pbd_gym.training.episodes.evaluation_states import (
     joined,
     make_evaluation_env,
     named,
+    splits_of,
     variants_of,
 )
 from pbd_gym.training.episodes.rollouts import reset_to_variations
@@ -295,7 +296,7 @@ def main(
         seed: see :func:`find_agent`.
         out: JSON file; several results become a list.
         trust: see :func:`find_agent`.
-        split: see :func:`find_agent`; without ids, those that lack it are skipped and named.
+        split: see :func:`find_agent`; without ids, those that lack it are left out.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. If no ids are given, those in
@@ -307,7 +308,7 @@ def main(
     if not ids:
         every = [entry.id for entry in ENTRIES]
         known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}
-        chosen = list(known.get(policy, [None]))
+        chosen = [env_id for env_id in known.get(policy, [None]) if env_id is None or split in splits_of(env_id)]
     results = []
     for env_id in chosen:
         try:

@@ -139,7 +139,7 @@ def current_digest(env_id: str, split: str = TEST) -> str:
         given = {**dict(entry.kwargs), **_bank(env_id, split), **variant, **counted}
         config = batch.config_type(**{name: value for name, value in given.items() if name in names})
         mode = given.get("action_mode") or batch.action_modes[0]
-        found.append(_digest_of(entry.id, config, mode, entry.max_episode_steps))
+        found.append(_digest_of(entry.id, config, mode, entry.max_episode_steps or None))
     return joined(found)
 
 
