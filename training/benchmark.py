@@ -181,7 +181,7 @@ def _run_variant(agent: Agent, split: str, variant: int) -> tuple[Episodes, str]
     """Run the episodes of one variant of a split; see :func:`run_episodes`."""
     seen = {name: value for name, value in agent.env_kwargs.items() if name in SEEN}
     goals = seen.get("obs_mode") == "goal"
-    which = {} if split == TEST else {"split": split, "variant": variant}
+    which: dict[str, Any] = {} if split == TEST else {"split": split, "variant": variant}
     env = make_evaluation_env(agent.env_id, **which, **({} if goals else seen))
     acted = make_evaluation_env(agent.env_id, **which, **seen) if goals else env
     try:

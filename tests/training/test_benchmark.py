@@ -12,21 +12,32 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import scipy.stats
+from gymnasium.envs.registration import load_env_creator
 from numpy.testing import assert_array_equal
 
 from pbd_gym.cli import main
+from pbd_gym.envs.cloth.manipulation import HELD_OUT, TRAINING, goal_of
+from pbd_gym.envs.core.data.validation import split_range
 from pbd_gym.envs.tools.recording import RandomActor
-from pbd_gym.registry import ENTRIES
+from pbd_gym.registry import ENTRIES, find
 from pbd_gym.training import benchmark
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.benchmark import Agent, find_agent, run_episodes
-from pbd_gym.training.episodes import blind
-from pbd_gym.training.episodes.evaluation_states import SEED, STATES, current_digest, make_evaluation_env
+from pbd_gym.training.episodes import blind, evaluation_states
+from pbd_gym.training.episodes.evaluation_states import (
+    SEED,
+    STATES,
+    check_unseen,
+    current_digest,
+    make_evaluation_env,
+    splits_of,
+)
 from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.leaderboard import page
 from pbd_gym.training.reports import json_schema
 from pbd_gym.training.reports.benchmark_results import check_result, read_results, schema, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
+from pbd_gym.training.settings.shifts import SHIFTS
 from tests.envs.helpers import SMALL_OF, UNTRAINED
 
 ID = "PBDRope-v0"
@@ -392,3 +403,36 @@ def test_a_blind_result_is_one_program_on_the_official_states(monkeypatch: pytes
     assert_array_equal(actor(env, None, True), first)
     with pytest.raises(ValueError, match="seed of --policy blind is frozen"):
         find_agent("blind", ID, seed=1)
+
+
+def test_a_shift_is_two_worlds_that_differ_from_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards split ``shift``: arguments that tasks take, none of them the id's own; half of the states each."""
+    for env_id, variants in SHIFTS.items():
+        own = load_env_creator(find(env_id).vector).config_type()
+        assert len(variants) == 2 and STATES % 2 == 0 and current_digest(env_id, "shift") != current_digest(env_id)
+        for name in variants[0].keys() | variants[1].keys():
+            values = [variant.get(name) for variant in variants]
+            assert values[0] != values[1] and getattr(own, name) not in values, (env_id, name)
+    worlds = ({"friction": 0.3, "bend_compliance": 0.2}, {"friction": 0.7, "bend_compliance": 0.05})
+    monkeypatch.setitem(SHIFTS, ID, worlds)  # cheap to play
+    agent = find_agent("random", ID, seed=3, split="shift")
+    result = benchmark.benchmark(agent, "shift")
+    check_result(result)
+    assert result["split"] == "shift" and result["states"] != run_episodes(agent)[1]
+    assert result["protocol"] == current_digest(ID, "shift")
+    first, second = (make_evaluation_env(ID, "shift", variant) for variant in range(2))
+    assert (first.num_envs, first.config.friction, second.config.bend_compliance) == (50, 0.3, 0.05)
+    with pytest.raises(ValueError, match=r"its bend_compliance is 0\.05"):
+        check_unseen("mine", ID, "shift", {"bend_compliance": 0.05})
+
+
+def test_held_out_goals_are_a_split_of_their_own() -> None:
+    """Guards PBDManipulation-v0: a hundred states with goals of training, and as many with held-out ones."""
+    towel: Any = load_env_creator(find("PBDManipulation-v0").vector).config_type
+    banks = [evaluation_states._bank("PBDManipulation-v0", split) for split in ("test", "held_out")]
+    assert [bank["split"] for bank in banks] == ["train", "eval"] and banks[0]["starts"] == banks[1]["starts"] == 500
+    first, count = split_range("eval", 500)
+    assert count == STATES and towel.held_out_goals
+    assert {goal_of(number, 500) for number in range(STATES)} == set(TRAINING)
+    assert {goal_of(number, 500) for number in range(first, first + count)} == set(HELD_OUT)
+    assert splits_of("PBDManipulation-v0") == ("test", "held_out", "shift") and splits_of(ID) == ("test",)

@@ -85,8 +85,9 @@ def costs_of(checkpoint: Path) -> dict[str, Any]:
     """
     folder = find_folder(checkpoint)
     run = read_json(folder / NAME, KIND)
-    settings = run.get("settings") if isinstance(run.get("settings"), dict) else {}
-    found = {
+    settings: Any = run.get("settings")
+    settings = settings if isinstance(settings, dict) else {}
+    found: dict[str, Any] = {
         "demonstrations": settings.get("demonstrations", 0),
         "steps": settings.get("total_timesteps"),
         "processor_seconds": run.get("cpu_seconds"),
