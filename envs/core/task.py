@@ -89,6 +89,8 @@ class Condition:
     """Function of a world and a device array, shape (num_envs,), int32, that returns the launch that writes 1 where it
     is met and 0 elsewhere; see :func:`pbd_gym.envs.core.data.buffers.prepare`.
     """
+    required: bool = True
+    """Whether success requires it; otherwise ``info`` alone reports it."""
 
 
 class Part:
@@ -129,7 +131,7 @@ class Score(Part):
 
     @property
     def condition_names(self) -> tuple[str, ...]:
-        """Entries of ``info`` for the separate conditions, all of which success requires; none for the goal alone."""
+        """Entries of ``info`` for the separate conditions; none for the goal alone."""
         own = tuple(condition.name for condition in self.conditions)
         return (*(self.completion.conditions or ("at_goal",) * bool(own)), *own)
 

@@ -19,7 +19,7 @@ _KEPT = (
 )
 """Attributes that an environment keeps besides its arguments and its state: its spec, and its random streams."""
 FLAGS = (
-    "finished", "chosen", "restart", "at_goal", "released", "at_rest", "met", "is_success", "diverged",
+    "finished", "chosen", "restart", "at_goal", "released", "at_rest", "met", "reported", "is_success", "diverged",
     "terminated", "truncated",
 )  # fmt: skip
 """Buffers of 0 and 1."""

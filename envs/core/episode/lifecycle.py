@@ -135,9 +135,11 @@ def add_buffers(world: World, observations: View) -> None:
     for name, value in (("parameters", world.randomization.nominal), ("fixed_parameters", np.nan)):
         buffers.add(name, (len(world.randomization.names),))
         buffers.write(name, value)
-    met = buffers.add("met", (len(task.score.conditions),), wp.int32)
-    for number, condition in enumerate(task.score.conditions):
-        buffers.share(condition.name, met[:, number])
+    for name, required in (("met", True), ("reported", False)):
+        conditions = [condition for condition in task.score.conditions if condition.required is required]
+        flags_of = buffers.add(name, (len(conditions),), wp.int32)
+        for number, condition in enumerate(conditions):
+            buffers.share(condition.name, flags_of[:, number])
     buffers.add("actions", (world.actions.size,))
     buffers.add("goals", (len(world.goal_particles), 3))
     buffers.add("observation", (observations.size,))

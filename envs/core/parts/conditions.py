@@ -124,14 +124,15 @@ def pairs_in_place(least: float, first: np.ndarray, second: np.ndarray) -> list[
     return [Condition("in_place", check)] if least > 0.0 else []
 
 
-def unpierced(config: Any) -> list[Condition]:
+def unpierced(config: Any, required: bool = True) -> list[Condition]:
     """Return the condition ``unpierced``, where piercings are counted: no edge goes through cloth.
 
     Args:
         config: numbers of a task with cloth.
+        required: whether success requires it.
     """
 
     def check(world: World, met: Any) -> Any:
         return prepare(world, nothing_pierced, world.state.contacts.piercings, met)
 
-    return [Condition("unpierced", check)] if config.piercings else []
+    return [Condition("unpierced", check, required)] if config.piercings else []
