@@ -67,9 +67,9 @@ class Fold(GoalShape):
         shapes[:, self.upper, 1] += 2.0 * self.towel.radius
         return shapes
 
-    def conditions(self, config: Any) -> list[Condition]:
+    def conditions(self, config: Any, whole: bool = True) -> list[Condition]:
         """Return the conditions for success: most pairs lie on each other and in place, and nothing is pierced."""
-        return [*pairs_in_place(config.in_place, self.upper, self.lower), *unpierced(config)]
+        return [*pairs_in_place(config.in_place, self.upper, self.lower), *unpierced(config, whole)]
 
     def gap(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of the upper particles from the lower ones [m]."""

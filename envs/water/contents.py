@@ -263,6 +263,7 @@ class CupScore(WeightedMeasures):
         contents: counter of the contents.
         measures: terms of the performance.
         best: performance that counts as 1 when normalised.
+        dry: whether success requires that hardly anything is spilled; otherwise that is merely reported.
     """
 
     def __init__(
@@ -272,8 +273,9 @@ class CupScore(WeightedMeasures):
         contents: Sequence[Contents],
         measures: Sequence[Measure],
         best: float = 0.0,
+        dry: bool = True,
     ) -> None:
-        super().__init__(config, modes, measures, best=best, conditions=[Condition("unspilled", self.unspilled)])
+        super().__init__(config, modes, measures, best=best, conditions=[Condition("unspilled", self.unspilled, dry)])
         self.contents, self.spilled = contents, config.most_spilled
 
     def add_buffers(self, buffers: Buffers) -> None:
