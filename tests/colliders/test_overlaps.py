@@ -12,7 +12,7 @@ from tests.colliders.helpers import rotation
 
 GRAVITY = 9.81
 LYING = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
-COUNT = 70
+COUNT = 36
 """Environments, of four bodies each."""
 
 
@@ -36,7 +36,7 @@ class Overlaps:
             Box((0.8, 0.0, 0.0), (0.05, 0.03, 0.05)),
         ]
         self.solids = [scene.add_collider(solid, moving=True) for solid in solids]
-        self.model = Model(scene, num_envs=COUNT, device="cpu")
+        self.model = Model(scene, num_envs=COUNT, device="cpu", lanes=1)
 
     def place(self, state: object, rng: np.random.Generator) -> None:
         """Turn each body at random, and put it up to 8 mm into the plane, a collider into it, or both."""

@@ -92,7 +92,7 @@ def test_kernels_of_environments_have_nothing_to_wait_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "names"), [("headers", ("every kind", "surfaces")), ("headers, flags", ("surfaces",))]
+    ("share", "names"), [("headers", ("surfaces",)), ("headers, flags", ("every kind", "surfaces"))]
 )
 def test_optimised_code_has_the_same_bits(share: str, names: tuple[str, ...]) -> None:
     """Guards tests that see code which is optimised less (``tests/conftest.py``, ``tests/flags.py``)."""

@@ -116,9 +116,12 @@ def test_step_compiles(lanes: int, scalar: Any, options: SweepOptions, kinds: An
     check_compiles(kernel.module, tmp_path, ["step"], ARCHITECTURES[lanes])
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES.values())
-def test_binaries_of_the_step(architecture: int, tmp_path: Path) -> None:
-    """Guards what the assembler refuses, such as too much shared memory, with every option."""
+def test_binaries_of_the_step(tmp_path: Path) -> None:
+    """Guards what the assembler refuses, such as too much shared memory, with every option.
+
+    For an A100, which has less of it than an H100: ``tests/bench/test_machine_code.py`` has binaries for both.
+    """
+    architecture = ARCHITECTURES[1]
     module = make_step(1, wp.float32, FULL, ()).module
     wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=False, module_dir=str(tmp_path))
     (path,) = tmp_path.glob(f"*.sm{architecture}.cubin")

@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.colliders import Plane
 from pbd_gym.geometry.surfaces import crossings
-from pbd_gym.kernels.data.particle_contacts import SCANNED
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
+from pbd_gym.sim.upload import contacts as uploaded
 
 RADIUS = 0.05
 
@@ -94,25 +94,31 @@ def cloud(count: int, seed: int) -> Scene:
 
 
 def distances(points: np.ndarray) -> np.ndarray:
-    """Distance of each point from each, shape (n, n), an axis at a time: thousands of points fit into memory."""
-    squares = np.zeros((len(points), len(points)))
-    for column in points.T:
-        squares += np.subtract.outer(column, column) ** 2
-    return np.sqrt(squares)
+    """Distance of each point from each, shape (n, n)."""
+    return np.asarray(np.linalg.norm(points[:, None] - points, axis=2))
 
 
-@pytest.mark.parametrize(("seed", "count"), [(0, 300), (1, 300), (2, SCANNED + 60)])
-def test_candidates_are_those_of_brute_force(seed: int, count: int) -> None:
+def no_masks(patch: pytest.MonkeyPatch) -> None:
+    """Let few members, too, be searched as more than ``SCANNED`` are: in a grid, where kernels compare owners."""
+    patch.setattr(uploaded, "SCANNED", 0)
+
+
+@pytest.mark.parametrize(("seed", "masks"), [(0, True), (1, True), (2, False), (3, False)])
+def test_candidates_are_those_of_brute_force(seed: int, masks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards both searches: cells at the edge of the repeating grid, both signs, all lanes, no pair twice."""
+    if not masks:
+        no_masks(monkeypatch)
+    count = 300
     scene = cloud(count, seed)
     model = Model(scene, 4, dtype="float64", lanes=4)
     solver = Solver(model, 1)
     state, control = solver.state(), solver.control()
     rng = np.random.default_rng(seed + 10)
-    x = rng.uniform(-0.7, 0.7, (4, count, 3)) * (count / 300) ** (1 / 3)
+    x = rng.uniform(-0.7, 0.7, (4, count, 3))
     state.set_positions(x)
     solver.step(state, control, 1e-9)
     table = model.data.particle_contacts
+    assert (table.strangers.shape[0] > 0) == masks
     members, radius = table.members.numpy(), table.traits.numpy().reshape(-1, 4)[:, 0]
     body = np.zeros(count, dtype=int)
     for number, group in enumerate(scene.particle_contacts):
@@ -135,11 +141,14 @@ def test_candidates_are_those_of_brute_force(seed: int, count: int) -> None:
         assert (np.diff(sides, axis=0)[np.diff(sides[:, 0]) == 0, 1] > 0).all()
 
 
-@pytest.mark.parametrize("count", [40, SCANNED + 60])
-def test_no_contact_is_lost_without_room(count: int) -> None:
+@pytest.mark.parametrize("masks", [True, False])
+def test_no_contact_is_lost_without_room(masks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards full lists: with next to no room for candidates no bit changes, and the crowd is reported."""
+    if not masks:
+        no_masks(monkeypatch)
+    count = 40
     scene = cloud(count, 3)
-    scene.positions *= 0.15 if count == 40 else 0.8
+    scene.positions *= 0.15
     roomy: list[np.ndarray] = []
     tight: list[np.ndarray] = []
     for room, found in ((count, roomy), (1, tight)):
