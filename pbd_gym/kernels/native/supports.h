@@ -6,11 +6,12 @@
 
 namespace pbd {
 
-// Numbers of a row, and the place of some of them: outward normal, what lines have pressed the particle by [m], how far
-// they may press it in yet [m], whether the collider carries it, how high it is above the contact surface [m], number
-// of the collider from 1 on, radius of its bends [m], friction, and how far its surface has gone in the substep [m].
-constexpr int SUPPORT = 14, PRESSED = 3, ROOM = 4, TOUCHES = 5, HEIGHT = 6, COLLIDER = 7, BEND = 8, KINETIC = 9,
-              STATIC = 10, TRAVEL = 11;
+// Numbers of a row, and the place of some of them: outward normal, what lines have pressed the particle by [m], what
+// they press it by for friction alone [m], how far they may press it in yet [m], whether the collider carries it, how
+// high it is above the contact surface [m], number of the collider from 1 on, radius of its bends [m], friction, and
+// how far its surface has gone in the substep [m].
+constexpr int SUPPORT = 15, PRESSED = 3, GRIPPED = 4, ROOM = 5, TOUCHES = 6, HEIGHT = 7, COLLIDER = 8, BEND = 9,
+              KINETIC = 10, STATIC = 11, TRAVEL = 12;
 // Share of the contact radius within which a collider carries a particle, and by which tension takes it in.
 constexpr double CARRIED = 1.0 / 64.0;
 // Share of it that a particle may be in a collider by, for a line to go round that. Deeper, a way along the surface

@@ -61,6 +61,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     static constexpr int LANES = Base::LANES, ROW = Base::ROW;
     using Vector = Vec3<V>;
     WrapArrays<Options, V>& wraps;
+    T* wrenches = nullptr;  // of particles on each collider
+    int colliders = 0;
 
     PBD_INLINE WrappedLine(const Base& line, WrapArrays<Options, V>& wraps) : Base(line), wraps(wraps) {}
 
@@ -290,6 +292,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     template <class Mask> PBD_INLINE void stick(int k, Mask sticks, const Vector& way) {
         PBD_CONTRACT_ON
         const V back = sticks ? dot(gone(k), way) : V(T(0));
+        if constexpr (Options::WRENCHES) push_collider(k, (back / at_least(weight(k), 1e-30)) * way);
         T* const to = place(k);
         store(to, load(to) - back * way.x);
         store(to + LANES, load(to + LANES) - back * way.y);
@@ -403,6 +406,28 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
+    // Share of the pull of segment k at one of its ends by which it pulls at the collider, of which `share` is left to
+    // the particle there. A string that goes round pulls back; a straight one pulls where its particle sticks.
+    PBD_INLINE V taken_up(int k, V share) const {
+        PBD_CONTRACT_ON
+        return wraps.turn[k] > T(0) ? share : share - T(1);
+    }
+
+    // Add to what particle k and the string at it push its collider by, with the square of the time step.
+    PBD_INLINE void push_collider(int k, const Vector& push) {
+        PBD_CONTRACT_ON
+        if (!any((push.x != T(0)) | (push.y != T(0)) | (push.z != T(0)))) return;
+        const Vector at_ = vector(place(k)), moment = cross(at_, push);
+        const V number = load(row(k) + COLLIDER * LANES);
+        const V sums[6] = {push.x, push.y, push.z, moment.x, moment.y, moment.z};
+        for (int c = 0; c < colliders; ++c) {
+            const auto it = number == T(c + 1);
+            if (!any(it)) continue;
+            T* const to = wrenches + 6 * LANES * ((Index)at[k] * colliders + c);
+            for (int i = 0; i < 6; ++i) store(to + i * LANES, load(to + i * LANES) + (it ? sums[i] : V(T(0))));
+        }
+    }
+
     PBD_INLINE void apply() {
         PBD_CONTRACT_ON
         const V none = V(T(0));
@@ -410,14 +435,14 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         if constexpr (Options::LEANS) still_stiff = still_stiff | ((soft > T(0)) & (most > T(SLACK)));
         const V taken_part = still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
         const bool rounds = any(taut > T(0));
-        Vector next = {none, none, none}, whole = next;
+        Vector next = {none, none, none}, whole = next, pulled = next;
         V next_press = none;
         for (int k = count - 1; k >= -1; --k) {
             Vector push = {none, none, none}, from = push, all = push, all_from = push;
-            V press = none;
+            V press = none, sum = none;
             if (k >= 0) {
                 const V taken = taken_part * right[k];
-                V sum = taken;
+                sum = taken;
                 if (rounds) sum -= density[k] / over[k];
                 if constexpr (Options::KEEP_LAMBDA) {
                     V old = none;
@@ -432,8 +457,17 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             }
             this->press_on(k, next, push, wraps.bx, wraps.by, wraps.bz);
             const V light = weight(k + 1), both = light * (press + next_press);
-            T* const pressed = row(k + 1) + PRESSED * LANES;
-            store(pressed, load(pressed) + (touches(k + 1) ? at_least(both, 0) : none));
+            T* const gripped = row(k + 1) + GRIPPED * LANES;
+            store(gripped, load(gripped) + (touches(k + 1) ? at_least(both, 0) : none));
+            if constexpr (Options::WRENCHES) {
+                Vector here = {none, none, none}, start = here;
+                if (k >= 0) {
+                    here = (sum * taken_up(k, wraps.end[k])) * behind(k);
+                    start = (sum * taken_up(k, wraps.start[k])) * ahead(k);
+                }
+                push_collider(k + 1, pulled - here);
+                pulled = start;
+            }
             if constexpr (Options::FORCES)
                 one.add_pull(at[k + 1], all.x - whole.x, all.y - whole.y, all.z - whole.z, light);
             next = from;
@@ -472,6 +506,10 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
         if (table.part.data[first] >= T(1)) {  // threads of a weave go on as chords
             WrapArrays<Options, typename One::V> wraps;
             WrappedLine<Options, One> wrapped(line, wraps);
+            if constexpr (Options::WRENCHES) {
+                wrapped.wrenches = (T*)body.wrenches.data;
+                wrapped.colliders = body.wrenches.shape[1];
+            }
             if (wrapped.measure(0)) {
                 wrapped.solve();
                 wrapped.apply();
