@@ -10,11 +10,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
-from pbd_gym import Box, Capsule, Cylinder, Model, RopeMaterial, Scene, Solver, Sphere
+from pbd_gym import Box, Capsule, Cylinder, Fabric, Model, RopeMaterial, Scene, Solver, Sphere
 
 MARGINS = (0.9, 1.1)
 """Pulls, over those that friction just holds."""
 FRICTION = 0.3
+LYING = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
 
 
 def slid_off_a_table(particles: int, substeps: int) -> np.ndarray:
@@ -210,3 +211,53 @@ def test_a_rod_feels_what_a_rope_about_it_pulls_by() -> None:
     right = np.append(lost.sum(axis=1), np.cross(arms, lost).sum(axis=1), axis=1)
     assert np.abs(np.diff(right[:, 1])).min() > 0.1  # three different forces
     np.testing.assert_allclose(state.get_wrenches()[:, 0], -right, atol=0.01 * np.abs(right[:, 1]).max())
+
+
+def laid(along: np.ndarray, straight: float, arc: float, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return where lengths along a strip are that goes round an arc after a straight part: heights and depths [m]."""
+    turn = np.clip(along - straight, 0.0, arc) / radius
+    beyond = along - straight - np.clip(along - straight, 0.0, arc)
+    return radius * np.cos(turn) - beyond * np.sin(turn), radius * np.sin(turn) + beyond * np.cos(turn)
+
+
+def test_cloth_slides_off_a_table_as_a_rope_does() -> None:
+    """Guards threads that go round an edge: chords stuck to it at 1.2 times what friction holds."""
+    radius, length = 0.0025, 0.4
+    scene = Scene(contact_radius=radius)
+    scene.add_collider(Box((0.0, -0.05, -1.0), (1.0, 0.05, 1.0), friction=1.0))
+    scene.add_cloth(33, 9, (0.1, length), Fabric.preset("towel"), rotation=LYING)
+    along = scene.positions[:, 2] - scene.positions[:, 2].min()
+    scene.positions[:, 1], scene.positions[:, 2] = laid(along, length / 2, radius * np.pi / 2, radius)
+    solver = Solver(Model(scene, num_envs=2, device="cpu", lanes=1), substeps=20, quiet=True)
+    state, control = solver.state(), solver.control()
+    friction = [brentq(lambda mu, m=m: mu * np.exp(mu * np.pi / 2) - 1 / m, 0.0, 2.0) for m in (0.8, 1.2)]
+    state.set_parameters(friction=friction)
+    for _ in range(45):
+        solver.step(state, control, 1 / 60)
+    far = np.flatnonzero(along < 1e-6)
+    held, slid = np.linalg.norm(state.get_positions()[:, far] - scene.positions[far], axis=2).mean(axis=1)
+    assert held < 0.004
+    assert slid > 0.2
+
+
+def test_cloth_about_a_rod_holds_and_slips() -> None:
+    """Guards threads that go round a rod: as chords they slipped off at 0.8 of what it holds."""
+    radius, arm = 0.0525, 0.1
+    scene = Scene(gravity=(0.0, 0.0, 0.0), contact_radius=0.0025)
+    scene.add_collider(Capsule((-1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.05, friction=FRICTION))
+    arc = np.pi * radius
+    scene.add_cloth(33, 4, (0.1, arc + 2 * arm), Fabric.preset("towel"), rotation=LYING)
+    along = scene.positions[:, 2] - scene.positions[:, 2].min()
+    scene.positions[:, 2], scene.positions[:, 1] = laid(along, arm, arc, radius)
+    solver = Solver(Model(scene, num_envs=2, device="cpu", lanes=1), substeps=20, quiet=True)
+    state, control = solver.state(), solver.control()
+    forces = np.zeros((2, len(along), 3))
+    first, last = np.flatnonzero(along < 1e-6), np.flatnonzero(along > along.max() - 1e-6)
+    forces[:, last, 1] = -5.0 / len(last)
+    forces[:, first, 1] = -5.0 / (np.array(MARGINS)[:, None] * np.exp(FRICTION * np.pi) * len(first))
+    control.set_forces(forces)
+    for _ in range(30):
+        solver.step(state, control, 1 / 60)
+    held, slid = np.linalg.norm(state.get_positions()[:, last] - scene.positions[last], axis=2).mean(axis=1)
+    assert held < 0.012  # a hundredth is strain
+    assert slid > 1.0

@@ -34,9 +34,10 @@ REACH = 1.0 / 64.0
 TOUCHES, HEIGHT, COLLIDER = 6, 7, 8
 """Where in a row of ``body.support`` stands whether the collider carries the particle, how high the particle is above
 it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], what
-they press it by for friction alone [m], and how far they may press it in yet [m]. After these: radius of its bends [m], kinetic and static friction, and how far its
-surface has gone in the substep [m]."""
-WIDTH = COLLIDER + 7
+they press it by for friction alone [m], and how far they may press it in yet [m]. After these: radius of its bends [m],
+kinetic and static friction, how far its surface has gone in the substep [m], and whether the particle was in it when
+that began."""
+WIDTH = COLLIDER + 8
 """Numbers in a row of ``body.support``."""
 
 

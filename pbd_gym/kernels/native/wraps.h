@@ -9,7 +9,12 @@
 // Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole.
 // Which way it would slip is taken from a first solve, without friction. One in which friction would turn that round
 // sticks: one particle of it is held where it would be, had it not slipped. What the weight of particles makes of
-// friction comes with their contacts. Jacobi's method, and threads of cloth, which share particles, leave chords.
+// friction comes with their contacts. Jacobi's method leaves chords, and so do threads of cloth that overlap a
+// collider: on its way out, cloth whose lengths jump is thrown.
+//
+// Taut lines are solved for in rounds, as straight ones are (kernels/solve/lines.py), but unrolled: displacements turn
+// with the string from one particle to the next, so that nothing holds back what slides. What tension presses on the
+// collider stays on it.
 #pragma once
 #include "lines.h"
 
@@ -63,6 +68,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     WrapArrays<Options, V>& wraps;
     T* wrenches = nullptr;  // of particles on each collider
     int colliders = 0;
+    bool woven = false;  // threads of cloth
 
     PBD_INLINE WrappedLine(const Base& line, WrapArrays<Options, V>& wraps) : Base(line), wraps(wraps) {}
 
@@ -81,6 +87,9 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     PBD_INLINE bool measure(int round) {
         PBD_CONTRACT_ON
         bool found = false;
+        V clear = V(T(1));
+        if (woven)
+            for (int k = 0; k <= count; ++k) clear = load(row(k) + OVERLAPS * LANES) > T(0) ? V(T(0)) : clear;
         const V lines = round == 0 ? V(T(1)) : (round == 1 ? taut : tauter);
         for (int k = 0; k < count; ++k) {
             const Vector d = vector(place(k + 1)) - vector(place(k));
@@ -93,7 +102,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             over[k] = now ? one_over : over[k];
             put(k, now, one_over * d, one_over * d);
             const V here = load(row(k) + COLLIDER * LANES), there = load(row(k + 1) + COLLIDER * LANES);
-            const auto could = (here > T(0)) & (here == there) & (load(row(k) + BEND * LANES) >= T(0));
+            const auto could = (clear > T(0)) & (here > T(0)) & (here == there) & (load(row(k) + BEND * LANES) >= T(0));
             found |= bend(k, d, length, could, now, round == 0);
         }
         return found;
@@ -503,18 +512,17 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.iteration = iteration;
     line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
     if constexpr (Options::SUPPORTS && !One::JACOBI) {
-        if (table.part.data[first] >= T(1)) {  // threads of a weave go on as chords
-            WrapArrays<Options, typename One::V> wraps;
-            WrappedLine<Options, One> wrapped(line, wraps);
-            if constexpr (Options::WRENCHES) {
-                wrapped.wrenches = (T*)body.wrenches.data;
-                wrapped.colliders = body.wrenches.shape[1];
-            }
-            if (wrapped.measure(0)) {
-                wrapped.solve();
-                wrapped.apply();
-                return;
-            }
+        WrapArrays<Options, typename One::V> wraps;
+        WrappedLine<Options, One> wrapped(line, wraps);
+        wrapped.woven = table.part.data[first] < T(1);
+        if constexpr (Options::WRENCHES) {
+            wrapped.wrenches = (T*)body.wrenches.data;
+            wrapped.colliders = body.wrenches.shape[1];
+        }
+        if (wrapped.measure(0)) {
+            wrapped.solve();
+            wrapped.apply();
+            return;
         }
     }
     line.solve();

@@ -12,7 +12,7 @@ algorithm solves it in one pass forth and one back. Deul et al. 2018, Direct pos
 doi:10.1111/cgf.13326. A particle that is held or pinned has w = 0 and cuts the line in two.
 
 A particle that a curved collider carries has no weight along the normal there:
-:mod:`pbd_gym.kernels.colliders.supports`. Ropes go round colliders by their lengths along these, with a belt's
+:mod:`pbd_gym.kernels.colliders.supports`. Lines go round colliders by their lengths along these, with a belt's
 friction: ``native/wraps.h``. One that tension presses on other particles counts as heavier there, and the line yields
 before contacts do: :mod:`pbd_gym.kernels.contacts.leans`.
 
