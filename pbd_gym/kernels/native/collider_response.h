@@ -4,6 +4,7 @@
 // the particle was as well, no faster than body.relief per round: at once it would strain what the particle is a part
 // of, and the strain would throw that. Only the rest of the depth presses, and makes friction.
 #pragma once
+#include "lanes.h"
 #include "supports.h"
 
 namespace pbd {
