@@ -31,12 +31,13 @@ from pbd_gym.kernels.native import call, lanes_type
 REACH = 1.0 / 64.0
 """Share of the contact radius within which a collider carries a particle, and by which tension takes it in; see
 ``native/supports.h``."""
-TOUCHES, HEIGHT, COLLIDER = 5, 6, 7
+TOUCHES, HEIGHT, COLLIDER = 6, 7, 8
 """Where in a row of ``body.support`` stands whether the collider carries the particle, how high the particle is above
-it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], and
-how far they may press it in yet [m]. After these: radius of its bends [m], kinetic and static friction, and how far its
-surface has gone in the substep [m]."""
-WIDTH = COLLIDER + 7
+it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], what
+they press it by for friction alone [m], and how far they may press it in yet [m]. After these: radius of its bends [m],
+kinetic and static friction, how far its surface has gone in the substep [m], and whether the particle was in it when
+that began."""
+WIDTH = COLLIDER + 8
 """Numbers in a row of ``body.support``."""
 
 

@@ -30,10 +30,11 @@ constexpr double YIELD = 0.1, YIELDING_COMPLIANCE = 1.0;
 constexpr double STIFFENING = 0.9;
 
 // What is chosen when lines are built: segments that there is room for, whether lines keep multipliers over iterations,
-// know what colliders carry and which way contacts push, and whether forces at grips are summed.
-template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces> struct LineOptions {
+// know what colliders carry and which way contacts push, and whether forces at grips and on colliders are summed.
+template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces, bool Wrenches> struct LineOptions {
     static constexpr int LONGEST = Longest;
-    static constexpr bool KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, LEANS = Leans, FORCES = Forces;
+    static constexpr bool KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, LEANS = Leans, FORCES = Forces,
+                          WRENCHES = Wrenches;
 };
 
 // Numbers of the segments and particles of a line. They are apart from Line, whose other members stay in registers.

@@ -6,11 +6,12 @@
 
 namespace pbd {
 
-// Numbers of a row, and the place of some of them: outward normal, what lines have pressed the particle by [m], how far
-// they may press it in yet [m], whether the collider carries it, how high it is above the contact surface [m], number
-// of the collider from 1 on, radius of its bends [m], friction, and how far its surface has gone in the substep [m].
-constexpr int SUPPORT = 14, PRESSED = 3, ROOM = 4, TOUCHES = 5, HEIGHT = 6, COLLIDER = 7, BEND = 8, KINETIC = 9,
-              STATIC = 10, TRAVEL = 11;
+// Numbers of a row, and the place of some of them: outward normal, what lines have pressed the particle by [m], what
+// they press it by for friction alone [m], how far they may press it in yet [m], whether the collider carries it, how
+// high it is above the contact surface [m], number of the collider from 1 on, radius of its bends [m], friction, and
+// how far its surface has gone in the substep [m], and whether the particle was in it when the substep began.
+constexpr int SUPPORT = 16, PRESSED = 3, GRIPPED = 4, ROOM = 5, TOUCHES = 6, HEIGHT = 7, COLLIDER = 8, BEND = 9,
+              KINETIC = 10, STATIC = 11, TRAVEL = 12, OVERLAPS = 15;
 // Share of the contact radius within which a collider carries a particle, and by which tension takes it in.
 constexpr double CARRIED = 1.0 / 64.0;
 // Share of it that a particle may be in a collider by, for a line to go round that. Deeper, a way along the surface
@@ -25,6 +26,8 @@ inline CUDA_CALLABLE void clear_support(Table& colliders, Body& body, int i) {
     T* const row = (T*)wp::address(body.support, i, 0);
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         for (int number = 0; number <= COLLIDER; ++number) L::store(row + number * L::LANES, lane, V(T(0)));
+        T* const overlaps = row + OVERLAPS * L::LANES;  // what contacts found in the last substep
+        L::store(overlaps, lane, L::load(overlaps, lane) > T(1) ? V(T(1)) : V(T(0)));
         L::store(row + HEIGHT * L::LANES, lane, V(T(colliders.line_reach)));
     }
 }
@@ -58,6 +61,10 @@ inline CUDA_CALLABLE void note_support(Table& colliders, Body& body, int i, Near
         put(TOUCHES, carried ? V(T(1)) : none);
         put(HEIGHT, -depth);
         put(COLLIDER, depth < V(T(SUNKEN) * radius) ? V(T(k + 1)) : none);
+        if (any((depth > reach) & (inside > reach))) {
+            T* const overlaps = row + OVERLAPS * LANES;
+            L::store(overlaps, lane, ((depth > reach) & (inside > reach)) ? V(T(1)) : L::load(overlaps, lane));
+        }
         put(BEND, V(*(const T*)wp::address(colliders.bends, k)));
         put(KINETIC, surface[0] * L::load(friction, lane));
         put(STATIC, surface[1] * L::load(friction, lane));

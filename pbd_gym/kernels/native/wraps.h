@@ -9,7 +9,12 @@
 // Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole.
 // Which way it would slip is taken from a first solve, without friction. One in which friction would turn that round
 // sticks: one particle of it is held where it would be, had it not slipped. What the weight of particles makes of
-// friction comes with their contacts. Jacobi's method, and threads of cloth, which share particles, leave chords.
+// friction comes with their contacts. Jacobi's method leaves chords, and so do threads of cloth that overlap a
+// collider: on its way out, cloth whose lengths jump is thrown.
+//
+// Taut lines are solved for in rounds, as straight ones are (kernels/solve/lines.py), but unrolled: displacements turn
+// with the string from one particle to the next, so that nothing holds back what slides. What tension presses on the
+// collider stays on it.
 #pragma once
 #include "lines.h"
 
@@ -44,23 +49,26 @@ template <class Options, class V> struct WrapArrays {
     V wanted[SEGMENTS];                          // by how much it is too short
     V turn[SEGMENTS];                            // angle by which it bends round a collider [rad], or 0
     V slip[SEGMENTS];                            // how far it has slipped on that before the line is solved for
-    V run[SEGMENTS], sum[SEGMENTS];              // of the run that it belongs to: what is known, and its slip so far
+    V run[SEGMENTS], sum[SEGMENTS + 1];          // of the run that it belongs to: what is known, and its slip so far
     V start[SEGMENTS], end[SEGMENTS];            // share of the segment's pull that friction leaves to each end
 };
 
 template <class Options, class One> struct WrappedLine : Line<Options, One> {
     using Base = Line<Options, One>;
-    using Base::at, Base::carried, Base::count, Base::iteration, Base::leaning, Base::loose, Base::lies, Base::most,
+    using Base::at, Base::carried, Base::count, Base::density, Base::iteration, Base::leaning, Base::loose, Base::most,
         Base::multipliers, Base::nx, Base::ny, Base::nz, Base::one, Base::over, Base::place, Base::ratio,
-        Base::relative, Base::relief, Base::rest_length, Base::right, Base::row, Base::size, Base::slack,
-        Base::softness, Base::support, Base::taut, Base::tauter, Base::load, Base::push_along, Base::store,
-        Base::touches, Base::weight;
+        Base::relative, Base::relief, Base::rest_length, Base::right, Base::row, Base::size, Base::slack, Base::soft,
+        Base::softness, Base::start_x, Base::start_y, Base::start_z, Base::taut, Base::tauter, Base::load,
+        Base::push_along, Base::store, Base::touches, Base::weight;
     using typename Base::Index;
     using typename Base::T;
     using typename Base::V;
     static constexpr int LANES = Base::LANES, ROW = Base::ROW;
     using Vector = Vec3<V>;
     WrapArrays<Options, V>& wraps;
+    T* wrenches = nullptr;  // of particles on each collider
+    int colliders = 0;
+    bool woven = false;  // threads of cloth
 
     PBD_INLINE WrappedLine(const Base& line, WrapArrays<Options, V>& wraps) : Base(line), wraps(wraps) {}
 
@@ -75,39 +83,48 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
                vector(row(k) + TRAVEL * LANES);
     }
 
-    // Measure all segments. Returns whether any goes round a collider.
-    PBD_INLINE bool measure() {
+    // Measure all segments; in later rounds those of lines that are taut. Returns whether any goes round a collider.
+    PBD_INLINE bool measure(int round) {
         PBD_CONTRACT_ON
         bool found = false;
+        V clear = V(T(1));
+        if (woven)
+            for (int k = 0; k <= count; ++k) clear = load(row(k) + OVERLAPS * LANES) > T(0) ? V(T(0)) : clear;
+        const V lines = round == 0 ? V(T(1)) : (round == 1 ? taut : tauter);
         for (int k = 0; k < count; ++k) {
             const Vector d = vector(place(k + 1)) - vector(place(k));
             const V length = root(dot(d, d)), one_over = T(1) / at_least(length, 1e-30);
-            over[k] = one_over;
-            wraps.turn[k] = wraps.slip[k] = wraps.run[k] = V(T(0));
-            wraps.start[k] = wraps.end[k] = V(T(1));
-            put(k, one_over * d, one_over * d);
+            if (round == 0) {
+                wraps.turn[k] = wraps.slip[k] = wraps.run[k] = V(T(0));
+                wraps.start[k] = wraps.end[k] = V(T(1));
+            }
+            const auto now = lines > T(0);
+            over[k] = now ? one_over : over[k];
+            put(k, now, one_over * d, one_over * d);
             const V here = load(row(k) + COLLIDER * LANES), there = load(row(k + 1) + COLLIDER * LANES);
-            const auto could = (here > T(0)) & (here == there) & (load(row(k) + BEND * LANES) >= T(0));
-            found |= bend(k, d, length, could);
+            const auto could = (clear > T(0)) & (here > T(0)) & (here == there) & (load(row(k) + BEND * LANES) >= T(0));
+            found |= bend(k, d, length, could, now, round == 0);
         }
         return found;
     }
 
-    PBD_INLINE void put(int k, const Vector& a, const Vector& b) {
-        nx[k] = a.x, ny[k] = a.y, nz[k] = a.z;
-        wraps.bx[k] = b.x, wraps.by[k] = b.y, wraps.bz[k] = b.z;
+    template <class Mask> PBD_INLINE void put(int k, Mask now, const Vector& a, const Vector& b) {
+        const Vector ahead_ = choose(now, a, ahead(k)), behind_ = choose(now, b, behind(k));
+        nx[k] = ahead_.x, ny[k] = ahead_.y, nz[k] = ahead_.z;
+        wraps.bx[k] = behind_.x, wraps.by[k] = behind_.y, wraps.bz[k] = behind_.z;
     }
 
     // Let segment k go round the collider between the surfaces that its ends are nearest to, as a string round a
     // cylinder that touches both: about an edge, a contact radius wide, or about the axis of a round shape. In the
     // plane across that, the string is straight up to where it touches the cylinder, and goes round by an angle from
     // there.
-    template <class Mask> PBD_INLINE bool bend(int k, const Vector& apart, V length, Mask could) {
+    template <class Mask, class Now>
+    PBD_INLINE bool bend(int k, const Vector& apart, V length, Mask could, Now now, bool first) {
         PBD_CONTRACT_ON
         const auto straight = [&](auto could) {
             const V allowed =
-                any(load(slack + LANES * k) != T(0)) ? leave(k, length < T(0), could, length, length) : V(T(0));
-            wraps.wanted[k] = size * rest_length[k] + allowed - length;
+                any(load(slack + LANES * k) != T(0)) ? leave(k, length < T(0), could, length, length, first) : V(T(0));
+            wraps.wanted[k] = now ? size * rest_length[k] + allowed - length : wraps.wanted[k];
             return any(allowed != T(0));
         };
         if (!any(could)) return straight(could);
@@ -140,13 +157,14 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         const Vector side = (along * per_way * per) * e;
         const Vector a = (share * cos_a) * ta - (share * sin_a) * na + side;
         const Vector b = (share * cos_b) * tb + (share * sin_b) * nb + side;
-        const Vector old_a = ahead(k), old_b = behind(k);
-        put(k, {bends ? a.x : old_a.x, bends ? a.y : old_a.y, bends ? a.z : old_a.z},
-            {bends ? b.x : old_b.x, bends ? b.y : old_b.y, bends ? b.z : old_b.z});
-        const V measured = bends ? way : length;
-        wraps.wanted[k] = size * rest_length[k] + leave(k, bends, could, measured, length) - measured;
-        wraps.turn[k] = bends ? turn * share : V(T(0));
-        wraps.slip[k] = bends ? T(0.5) * (dot(gone(k), a) + dot(gone(k + 1), b)) : V(T(0));
+        put(k, bends & now, a, b);
+        const V measured = bends ? way : length, allowed = leave(k, bends, could, measured, length, first);
+        wraps.wanted[k] = now ? size * rest_length[k] + allowed - measured : wraps.wanted[k];
+        over[k] = (bends & now) ? per_way : over[k];
+        if (first) {
+            wraps.turn[k] = bends ? turn * share : V(T(0));
+            wraps.slip[k] = bends ? T(0.5) * (dot(gone(k), a) + dot(gone(k + 1), b)) : V(T(0));
+        }
         return true;
     }
 
@@ -155,13 +173,14 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     // Where it begins or ends to go round a collider at once, as cloth that was put through an edge, it would throw
     // what it is a part of. What its length jumps by is left to it, and taken back bit by bit. The number that
     // remembers it is in rest lengths, with ROUND added while the segment goes round something.
-    template <class Mask, class Other> PBD_INLINE V leave(int k, Mask bends, Other could, V measured, V chord) {
+    template <class Mask, class Other>
+    PBD_INLINE V leave(int k, Mask bends, Other could, V measured, V chord, bool first) {
         PBD_CONTRACT_ON
         T* const kept = slack + LANES * k;
         const V known = load(kept), rest = size * rest_length[k], per = T(1) / at_least(rest, 1e-30);
         const auto bent = known > T(0.5 * ROUND);
         const V before = (bent ? known - T(ROUND) : known) * rest;
-        if (iteration > 0) return before;
+        if (iteration > 0 || !first) return before;
         const V off = measured - rest, over = at_least(off, 0), under = off - over;
         const V longer = at_least(before - relief, 0), shorter = -at_least(-before - relief, 0);
         V left = longer + shorter;
@@ -175,7 +194,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     }
 
     // Work out corrections of all segments, with what friction leaves of the pulls of each at its ends.
-    PBD_INLINE void eliminate() {
+    PBD_INLINE void eliminate(int round) {
         PBD_CONTRACT_ON
         const V none = V(T(0));
         V wa = weight(0), last_right = none, inverse = none, left = none;
@@ -196,6 +215,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             V wanted = wraps.wanted[k];
             if constexpr (Options::KEEP_LAMBDA)
                 if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
+            if (round > 0) wanted += pliant * density[k] / over[k];
             const V fraction = -(coupling * start * inverse), before = coupling * left;
             inverse = T(1) / at_least(here * start + there * end + pliant + before * fraction, 1e-30);
             last_right = (wanted + before * last_right) * inverse;
@@ -281,6 +301,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     template <class Mask> PBD_INLINE void stick(int k, Mask sticks, const Vector& way) {
         PBD_CONTRACT_ON
         const V back = sticks ? dot(gone(k), way) : V(T(0));
+        if constexpr (Options::WRENCHES) push_collider(k, (back / at_least(weight(k), 1e-30)) * way);
         T* const to = place(k);
         store(to, load(to) - back * way.x);
         store(to + LANES, load(to + LANES) - back * way.y);
@@ -295,48 +316,171 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
+    // Turn a vector from the way a into the way b, about the axis across both.
+    PBD_INLINE Vector turned(const Vector& v, const Vector& a, const Vector& b) const {
+        PBD_CONTRACT_ON
+        const Vector both = a + b;
+        const V less = dot(both, v) / at_least(T(1) + dot(a, b), 1e-6), more = T(2) * dot(a, v);
+        return v - less * both + more * b;
+    }
+
+    // Find out which lines are taut. Returns whether any needs a round.
+    PBD_INLINE bool begin_rounds() {
+        PBD_CONTRACT_ON
+        taut = most > T(SLACK) ? V(T(1)) : V(T(0));
+        if constexpr (Options::LEANS) taut = soft > T(0) ? V(T(0)) : taut;
+        if (!any(taut > T(0))) return false;
+        loose = taut > T(0) ? loose * T(ROUND_COMPLIANCE) : loose;
+        tauter = most > T(TAUT) ? taut : V(T(0));
+        for (int k = 0; k < count; ++k) density[k] = V(T(0));
+        return true;
+    }
+
+    // Let the forces found last act where they lead to, as Line::go_on does: (M + L) d = pushes.
+    //
+    // What goes round a collider is unrolled: displacements are those in the axes of each particle, and turn with the
+    // string from one to the next. Otherwise what slides along it would be held back.
+    PBD_INLINE void go_on(int round) {
+        PBD_CONTRACT_ON
+        const V none = V(T(0));
+        const Vector zero = {none, none, none};
+        V q = none, way = none;
+        Vector gone = zero, back = zero;
+        for (int k = 0; k <= count; ++k) {
+            V next = none;
+            Vector forth = zero, pulled = zero;
+            if (k < count) {
+                const V shortest = T(1) / at_least(size * rest_length[k], 1e-30);
+                const V found = (round > 0 ? tauter : taut) * right[k] * (over[k] < shortest ? over[k] : shortest);
+                const V before = density[k], all = at_least(before - found, 0), pull = (all - before) / over[k];
+                density[k] = all;
+                next = all * wraps.start[k];
+                forth = (pull * wraps.start[k]) * ahead(k);
+                pulled = (pull * wraps.end[k]) * behind(k);
+            }
+            const V light = weight(k), behind_ = light * q;
+            const V over_pivot = T(1) / (T(1) + light * next + behind_ * (T(1) - way));
+            way = light * next * over_pivot;
+            const Vector n = vector(row(k)), push = forth - back;
+            const auto held = touches(k) & (dot(n, push) <= T(0));
+            gone = over_pivot * (light * push + behind_ * gone);
+            const V low = held ? at_least(load(row(k) + HEIGHT * LANES), 0) : V(T(-1));
+            wraps.sum[k] = low;
+            gone = gone - (held ? dot(n, gone) + low : none) * n;
+            start_x[k] = gone.x, start_y[k] = gone.y, start_z[k] = gone.z;
+            ratio[k] = way;
+            if (k == count) break;
+            q = density[k] * wraps.end[k];
+            back = pulled;
+            gone = turned(gone, ahead(k), behind(k));
+        }
+        gone = zero;
+        for (int k = count; k >= 0; --k) {
+            T* const to = place(k);
+            if (k < count) gone = turned(gone, behind(k), ahead(k));
+            gone = Vector{start_x[k], start_y[k], start_z[k]} + ratio[k] * gone;
+            const Vector n = vector(row(k));
+            T* const height = row(k) + HEIGHT * LANES;
+            const V up = dot(n, gone), high = load(height), low = wraps.sum[k];
+            const V least = touches(k) ? (high > T(0) ? V(-high) : none) : up;
+            const V to_go = low >= T(0) ? V(-low) : (up < least ? least : up);
+            gone = gone + (to_go - up) * n;
+            store(height, high + to_go);
+            store(to, load(to) + gone.x);
+            store(to + LANES, load(to + LANES) + gone.y);
+            store(to + 2 * LANES, load(to + 2 * LANES) + gone.z);
+        }
+    }
+
     PBD_INLINE void solve() {
         PBD_CONTRACT_ON
         taut = tauter = most = V(T(0));
         loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));
         this->find_carried();
         if constexpr (Options::LEANS) this->find_leaning();
-        eliminate();
+        eliminate(0);
         if constexpr (Options::LEANS)
-            if (this->yield_to_contacts()) eliminate();
-        if (!begin_runs()) return;
-        eliminate();
-        decide();
-        eliminate();
+            if (this->yield_to_contacts()) eliminate(0);
+        if (begin_runs()) {
+            eliminate(0);
+            decide();
+            eliminate(0);
+        }
+        if (!begin_rounds()) return;
+        for (int round = 0;;) {
+            go_on(round);
+            measure(++round);
+            eliminate(round);
+            if (round == LINE_ROUNDS || !any(tauter > T(0))) break;
+        }
+    }
+
+    // Share of the pull of segment k at one of its ends by which it pulls at the collider, of which `share` is left to
+    // the particle there. A string that goes round pulls back; a straight one pulls where its particle sticks.
+    PBD_INLINE V taken_up(int k, V share) const {
+        PBD_CONTRACT_ON
+        return wraps.turn[k] > T(0) ? share : share - T(1);
+    }
+
+    // Add to what particle k and the string at it push its collider by, with the square of the time step.
+    PBD_INLINE void push_collider(int k, const Vector& push) {
+        PBD_CONTRACT_ON
+        if (!any((push.x != T(0)) | (push.y != T(0)) | (push.z != T(0)))) return;
+        const Vector at_ = vector(place(k)), moment = cross(at_, push);
+        const V number = load(row(k) + COLLIDER * LANES);
+        const V sums[6] = {push.x, push.y, push.z, moment.x, moment.y, moment.z};
+        for (int c = 0; c < colliders; ++c) {
+            const auto it = number == T(c + 1);
+            if (!any(it)) continue;
+            T* const to = wrenches + 6 * LANES * ((Index)at[k] * colliders + c);
+            for (int i = 0; i < 6; ++i) store(to + i * LANES, load(to + i * LANES) + (it ? sums[i] : V(T(0))));
+        }
     }
 
     PBD_INLINE void apply() {
         PBD_CONTRACT_ON
         const V none = V(T(0));
-        Vector next = {none, none, none};
+        auto still_stiff = (taut > T(0)) & (most > T(SLACK));
+        if constexpr (Options::LEANS) still_stiff = still_stiff | ((soft > T(0)) & (most > T(SLACK)));
+        const V taken_part = still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
+        const bool rounds = any(taut > T(0));
+        Vector next = {none, none, none}, whole = next, pulled = next;
         V next_press = none;
         for (int k = count - 1; k >= -1; --k) {
-            Vector push = {none, none, none};
-            V press = none;
-            Vector from = push;
+            Vector push = {none, none, none}, from = push, all = push, all_from = push;
+            V press = none, sum = none;
             if (k >= 0) {
-                const V taken = right[k];
+                const V taken = taken_part * right[k];
+                sum = taken;
+                if (rounds) sum -= density[k] / over[k];
                 if constexpr (Options::KEEP_LAMBDA) {
                     V old = none;
                     if (iteration > 0) old = load(multipliers + LANES * k);
-                    store(multipliers + LANES * k, old + taken);
+                    store(multipliers + LANES * k, old + sum);
                 }
                 push = (taken * wraps.end[k]) * behind(k);
                 from = (taken * wraps.start[k]) * ahead(k);
-                press = wraps.run[k] == T(STUCK) ? T(-0.5) * taken * wraps.turn[k] : none;
+                all = (sum * wraps.end[k]) * behind(k);
+                all_from = (sum * wraps.start[k]) * ahead(k);
+                press = wraps.run[k] == T(STUCK) ? T(-0.5) * sum * wraps.turn[k] : none;
             }
             this->press_on(k, next, push, wraps.bx, wraps.by, wraps.bz);
             const V light = weight(k + 1), both = light * (press + next_press);
-            T* const pressed = row(k + 1) + PRESSED * LANES;
-            store(pressed, load(pressed) + (touches(k + 1) ? at_least(both, 0) : none));
+            T* const gripped = row(k + 1) + GRIPPED * LANES;
+            store(gripped, load(gripped) + (touches(k + 1) ? at_least(both, 0) : none));
+            if constexpr (Options::WRENCHES) {
+                Vector here = {none, none, none}, start = here;
+                if (k >= 0) {
+                    here = (sum * taken_up(k, wraps.end[k])) * behind(k);
+                    start = (sum * taken_up(k, wraps.start[k])) * ahead(k);
+                }
+                push_collider(k + 1, pulled - here);
+                pulled = start;
+            }
             if constexpr (Options::FORCES)
-                one.add_pull(at[k + 1], push.x - next.x, push.y - next.y, push.z - next.z, light);
+                one.add_pull(at[k + 1], all.x - whole.x, all.y - whole.y, all.z - whole.z, light);
             next = from;
+            whole = all_from;
             next_press = press;
         }
     }
@@ -368,14 +512,17 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.iteration = iteration;
     line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
     if constexpr (Options::SUPPORTS && !One::JACOBI) {
-        if (table.part.data[first] >= T(1)) {  // threads of a weave go on as chords
-            WrapArrays<Options, typename One::V> wraps;
-            WrappedLine<Options, One> wrapped(line, wraps);
-            if (wrapped.measure()) {
-                wrapped.solve();
-                wrapped.apply();
-                return;
-            }
+        WrapArrays<Options, typename One::V> wraps;
+        WrappedLine<Options, One> wrapped(line, wraps);
+        wrapped.woven = table.part.data[first] < T(1);
+        if constexpr (Options::WRENCHES) {
+            wrapped.wrenches = (T*)body.wrenches.data;
+            wrapped.colliders = body.wrenches.shape[1];
+        }
+        if (wrapped.measure(0)) {
+            wrapped.solve();
+            wrapped.apply();
+            return;
         }
     }
     line.solve();

@@ -12,7 +12,7 @@ algorithm solves it in one pass forth and one back. Deul et al. 2018, Direct pos
 doi:10.1111/cgf.13326. A particle that is held or pinned has w = 0 and cuts the line in two.
 
 A particle that a curved collider carries has no weight along the normal there:
-:mod:`pbd_gym.kernels.colliders.supports`. Ropes go round colliders by their lengths along these, with a belt's
+:mod:`pbd_gym.kernels.colliders.supports`. Lines go round colliders by their lengths along these, with a belt's
 friction: ``native/wraps.h``. One that tension presses on other particles counts as heavier there, and the line yields
 before contacts do: :mod:`pbd_gym.kernels.contacts.leans`.
 
@@ -49,7 +49,7 @@ def line_text(options: SweepOptions, scalar: Any) -> str:
         options: what to compile for; ``longest_line`` is the number of segments there is room for.
         scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
     """
-    flags = (options.keep_lambda, options.supports, options.leans, options.grip_forces)
+    flags = (options.keep_lambda, options.supports, options.leans, options.grip_forces, options.wrenches)
     chosen = f"pbd::LineOptions<{max(options.longest_line, 1)}, {', '.join(str(int(flag)) for flag in flags)}>"
     return call("solve_line", chosen, arguments="it, table, body, inv_h, iteration, size, stiffness")
 
