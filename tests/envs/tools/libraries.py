@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     done: Any
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Raised where a library does not take such a batch."""
 
 
@@ -88,7 +88,7 @@ def in_sb3(output: str, mode: str) -> Iterator[Seen]:
     try:
         envs = TaskVecEnv(batch(output, mode))
     except ValueError as error:
-        raise Refused("refused") from error
+        raise RefusedError("refused") from error
     envs.seed(0)
     envs.reset()
     for _ in range(STEPS):
@@ -105,7 +105,7 @@ def in_torchrl(output: str, mode: str) -> Iterator[Seen]:
         made = batch(output, mode)
         inner = GymWrapper(made)
     except (NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        raise Refused("refused") from error
+        raise RefusedError("refused") from error
     envs = TransformedEnv(inner, RewardSum())
     state = envs.reset(seed=0)
     first, ends = made.buffers.peek("episode")[0], 0
@@ -114,11 +114,11 @@ def in_torchrl(output: str, mode: str) -> Iterator[Seen]:
         after, state = envs.step_and_maybe_reset(state)
         row = after["next"]
         if row["episode_reward"].shape != row["reward"].shape:
-            raise Refused("without transforms")
+            raise RefusedError("without transforms")
         yield Seen(row["observation"], row["reward"][:, 0], row["done"][:, 0])
         ends += int(row["done"][0, 0])
         if made.buffers.peek("episode")[0] > first + ends:
-            raise Refused("resets twice")
+            raise RefusedError("resets twice")
 
 
 def in_skrl(output: str, mode: str) -> Iterator[Seen]:
@@ -141,7 +141,7 @@ def in_jax(output: str, mode: str) -> Iterator[Seen]:
     from gymnasium.wrappers.vector.array_conversion import ArrayConversion
 
     if output == "torch":
-        raise Refused("–")  # it turns NumPy's arrays into its own
+        raise RefusedError("-")  # it turns NumPy's arrays into its own
     envs = ArrayConversion(batch(output, mode), env_xp=np, target_xp=jnp)
     envs.reset(seed=0)
     for _ in range(STEPS):
@@ -178,7 +178,7 @@ def tried(name: str, output: str, mode: str) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = list(TRIALS[name][1](output, mode))
-    except Refused as refused:
+    except RefusedError as refused:
         return str(refused)
     except Exception as error:
         return f"raises `{type(error).__name__}`"
