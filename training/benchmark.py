@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
 from pbd_gym.training.episodes.rollouts import may_count_piercings, own_starts, reset_to_variations, unseen_arguments
-from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
+from pbd_gym.training.reports.benchmark_results import FORMAT, read_results, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.runs.named_policies import OWN, find_actor
 from pbd_gym.training.runs.run_files import NAME, origin
@@ -254,10 +255,7 @@ def benchmark(agent: Agent) -> dict[str, Any]:
             "steps": found.steps.tolist(),
         },
         "agent": {"file": agent.file, "trained_with": agent.env_kwargs},
-        "versions": {
-            "pbd_gym": pbd_gym.__version__, "warp": wp.config.version, "numpy": np.__version__,
-            "gymnasium": gym.__version__,
-        },
+        "versions": versions(),
     }  # fmt: skip
 
 
@@ -275,6 +273,69 @@ def line(result: dict[str, Any]) -> str:
     )
 
 
+def scored(
+    policy: str, env_id: str | None, name: str | None, seed: int | None, trust: bool
+) -> dict[str, Any] | ValueError:
+    """Return the result of a policy on an id, or why it cannot act there."""
+    try:
+        return benchmark(find_agent(policy, env_id, name, seed, trust))
+    except ValueError as error:
+        return error
+
+
+def _scored_on_cluster(
+    address: str,
+    chosen: list[str | None],
+    policy: str,
+    name: str | None,
+    seed: int | None,
+    out: Path | None,
+    trust: bool,
+) -> Iterator[tuple[str | None, dict[str, Any] | ValueError]]:
+    """Yield the results of ids as they are found on a Ray cluster, after those that are in a file already."""
+    from pbd_gym.training.runs.ray_jobs import cluster
+
+    known = _known(out, chosen, policy, name, seed, trust)
+    yield from known.items()
+    waiting = [env_id for env_id in chosen if env_id not in known]
+    if not waiting:
+        return
+    file = str(Path(policy).resolve()) if Path(policy).is_file() else policy
+    ids = [env_id for env_id in waiting if env_id is not None]
+    with cluster(address, out.parent if out else Path.cwd(), ids) as machines:
+        for number, result in machines.run(scored, [(file, env_id, name, seed, trust) for env_id in waiting]):
+            yield waiting[number], result
+
+
+def _known(
+    out: Path | None, chosen: list[str | None], policy: str, name: str | None, seed: int | None, trust: bool
+) -> dict[str | None, dict[str, Any] | ValueError]:
+    """Return the results in a file that are those of these agents, by id, found with these versions."""
+    if out is None or not out.is_file():
+        return {}
+    found: dict[str | None, dict[str, Any] | ValueError] = {}
+    before = {(one["id"], one["policy"], one["seed"]): one for one in read_results(out)}
+    for env_id in chosen:
+        try:
+            agent = find_agent(policy, env_id, name, seed, trust)
+        except ValueError:
+            continue
+        one = before.get((agent.env_id, agent.policy, agent.seed))
+        # Code of one's own leaves no digest, so that nobody could tell whether it is the same.
+        same = one is not None and one["agent"]["file"] == agent.file and one["versions"] == versions()
+        if one is not None and same and not OWN.fullmatch(policy):
+            found[env_id] = one
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return the versions on which results depend."""
+    return {
+        "pbd_gym": pbd_gym.__version__, "warp": wp.config.version, "numpy": np.__version__,
+        "gymnasium": gym.__version__,
+    }  # fmt: skip
+
+
 def main(
     ids: list[str],
     policy: str = "expert",
@@ -282,6 +343,7 @@ def main(
     seed: int | None = None,
     out: Path | None = None,
     trust: bool = False,
+    ray: str | None = None,
 ) -> list[dict[str, Any]]:
     """Evaluate a policy on ids, print a line for each, and write the results.
 
@@ -292,6 +354,8 @@ def main(
         seed: see :func:`find_agent`.
         out: JSON file; several results become a list.
         trust: see :func:`find_agent`.
+        ray: address of a Ray cluster, an id on each core; results in ``out`` that this version of the package has
+            found for the same agent are not found again.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. If no ids are given, those in
@@ -304,15 +368,19 @@ def main(
         every = [entry.id for entry in ENTRIES]
         known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}
         chosen = list(known.get(policy, [None]))
-    results = []
-    for env_id in chosen:
-        try:
-            results.append(benchmark(find_agent(policy, env_id, name, seed, trust)))
-        except ValueError as error:
+    results: list[dict[str, Any]] = []
+    every_result: Iterable[tuple[str | None, dict[str, Any] | ValueError]]
+    if ray is None:
+        every_result = ((env_id, scored(policy, env_id, name, seed, trust)) for env_id in chosen)
+    else:
+        every_result = _scored_on_cluster(ray, chosen, policy, name, seed, out, trust)
+    for env_id, result in every_result:
+        if isinstance(result, ValueError):
             if ids or policy not in SCRIPTS:
-                raise
-            print(f"{env_id:28} left out: {error}", flush=True)
+                raise result
+            print(f"{env_id:28} left out: {result}", flush=True)
             continue
+        results.append(result)
         print(line(results[-1]), flush=True)
         if out is not None:  # immediately, so that nothing is lost if a later id fails
             write_results(out, results)
