@@ -81,6 +81,7 @@ def sections(task: Any) -> tuple[str, str]:
     """Return the first paragraph of a task's docstring, and its sections in Markdown."""
     text = inspect.cleandoc(task.__doc__ or "")
     text = re.sub(r":(\w+):`~?([^`]+)`", r"{py:\1}`\2`", text)
+    text = re.sub(r"^%", r"\\%", text, flags=re.MULTILINE)  # at the start of a line it would begin a comment
     summary, _, rest = text.partition("\n\n")
     return summary, rest
 

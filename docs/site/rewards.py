@@ -73,7 +73,7 @@ MEASURED = {
         r"$\mathbf{x}_i$ positions and $\mathbf{g}_i$ targets [m]",
     ),
     "RopeStraightenVectorEnv": Measured(
-        {"error": r"\bigl\lvert\lVert\mathbf{x}_n-\mathbf{x}_1\rVert-L\bigr\rvert"},
+        {"error": r"\lvert\lVert\mathbf{x}_n-\mathbf{x}_1\rVert-L\rvert"},
         r"$\mathbf{x}_1$ and $\mathbf{x}_n$ are the ends of the rope and $L$ is its length [m]",
     ),
     "RopeShapeVectorEnv": Measured(
@@ -111,7 +111,7 @@ MEASURED = {
         r"$N_{\text{poured}}$ of the $N$ particles are in the other cup",
     ),
     "PourWaterAmountVectorEnv": Measured(
-        {"amount": r"\frac{\bigl\lvert N_{\text{poured}}-\lfloor qN\rfloor\bigr\rvert}{N}"},
+        {"amount": r"\frac{\lvert N_{\text{poured}}-\lfloor qN\rfloor\rvert}{N}"},
         r"$N_{\text{poured}}$ of the $N$ particles are in the other cup, and $q$ is the share to pour",
     ),
     "PourSoupVectorEnv": Measured(
@@ -154,7 +154,8 @@ def equation(entry: Entry, config: Any, task: Any) -> str:
         if weight:
             sign = "-" if weight < 0.0 else "" if text == "r =" else "+"
             factor = "" if abs(weight) == 1.0 else rf"{abs(weight):g}\,"
-            text += rf" {sign}\underbrace{{{factor}{formulas[name]}}}_{{\text{{{name}}}}}"
+            # Not \underbrace: without a font for mathematics browsers draw it across the term.
+            text += rf" {sign}\underset{{\text{{{name}}}}}{{{factor}{formulas[name]}}}"
     return text
 
 

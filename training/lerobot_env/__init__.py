@@ -70,4 +70,4 @@ class PBDGymConfig(EnvConfig):
 
 
 if GYM_ID not in gym.registry:
-    gym.register(GYM_ID, "pbd_gym.training.lerobot_env.env:make_one")
+    gym.register(GYM_ID, "pbd_gym.training.lerobot_env.env:make_one", order_enforce=False, disable_env_checker=True)

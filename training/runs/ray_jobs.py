@@ -8,6 +8,7 @@ goes on from the files that are there.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -39,10 +40,7 @@ def cluster(address: str, folder: Path, ids: Sequence[str], cores: int = 1, **en
         ValueError: if a machine does not see the folder.
     """
     ray = load_optional("ray", "for --ray", "ray")
-    variables = {"OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(cores)}
-    kept = ("PYTHONPATH", "WARP_CACHE_PATH", "PBD_GYM_CACHE", "SDL_VIDEODRIVER")
-    variables |= {name: os.environ[name] for name in kept if name in os.environ}
-    ray.init(address=address, runtime_env={"env_vars": variables}, log_to_driver=False, logging_level="ERROR")
+    ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     try:
         found = Cluster(ray, cores)
         folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +85,7 @@ class Cluster:
         affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         asked = [
             self._remote.options(scheduling_strategy=affinity(machine, soft=False)).remote(
-                list(imported), _prepare, (str(mark), ids, env_kwargs)
+                list(imported), self._cores, _prepare, (str(mark), ids, env_kwargs)
             )
             for machine in machines
         ]
@@ -107,7 +105,9 @@ class Cluster:
         Raises:
             Exception: what a job raises.
         """
-        waiting = {self._remote.remote(list(imported), function, job): number for number, job in enumerate(jobs)}
+        waiting = {
+            self._remote.remote(list(imported), self._cores, function, job): number for number, job in enumerate(jobs)
+        }
         try:
             while waiting:
                 ended, _ = self._ray.wait(list(waiting), num_returns=1)
@@ -119,10 +119,9 @@ class Cluster:
                 self._ray.cancel(one)
 
 
-def _run(modules: list[str], function: Callable[..., Any], job: Job) -> Any:
+def _run(modules: list[str], cores: int, function: Callable[..., Any], job: Job) -> Any:
     """Run a job on its machine, where ids of other packages have to be known too."""
-    import importlib
-
+    os.environ |= {"OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(cores)}
     for module in modules:
         importlib.import_module(module)
     return function(*job)
