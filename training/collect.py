@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -143,7 +143,7 @@ def collected(args: CollectArgs, path: Path, number: int) -> None:
         acting.env.close()
 
 
-def _collected_on_cluster(address: str, args: CollectArgs, folder: Path) -> Iterator[list[Episode]]:
+def _collected_on_cluster(address: str, args: CollectArgs, folder: Path) -> Generator[list[Episode], None, None]:
     """Yield the batches that the machines of a Ray cluster collect, in their order, by way of files in a folder."""
     from pbd_gym.training.runs.ray_jobs import cluster
 

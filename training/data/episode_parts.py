@@ -57,4 +57,5 @@ def _episode(number: int, about: dict[str, Any], arrays: dict[str, np.ndarray]) 
     for group, members in groups.items():
         members |= {name.removeprefix(group): own[name] for name in own if name.startswith(group)}
     seen: Any = own["observations"] if "observations" in own else groups["observations/"]
-    return Episode(about["seed"], about["options"], seen, *(own[name] for name in ARRAYS), groups["infos/"])
+    fields: dict[str, Any] = {name: own[name] for name in ARRAYS}
+    return Episode(about["seed"], about["options"], seen, infos=groups["infos/"], **fields)

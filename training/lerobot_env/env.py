@@ -70,7 +70,7 @@ class LeRobotEnv(gym.Wrapper[dict[str, Any], np.ndarray, np.ndarray, np.ndarray]
         state, reward, terminated, truncated, info = self.env.step(action)
         return self._seen(state), reward, terminated, truncated, info
 
-    def _seen(self, state: np.ndarray) -> dict[str, Any]:
+    def _seen(self, state: Any) -> dict[str, Any]:
         seen: dict[str, Any] = {"agent_pos": np.asarray(state, dtype=np.float32)}
         if self._cameras is not None:
             seen["pixels"] = {name: picture[0].copy() for name, picture in self._cameras.look().items()}
