@@ -92,13 +92,14 @@ def test_benchmark(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         benchmark.main(["PBDPendulum-v0"], "random", out=together, ray=address)
 
 
-def test_tune(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("optuna")
+def test_tune(address: str, tmp_path: Path) -> None:
+    optuna = pytest.importorskip("optuna")
     words = ["tune", "PBDRope-v0", "--total-timesteps", "256", "--num-envs", "4", "--eval-episodes", "2",
              "--evaluations", "1", "--out", str(tmp_path), "--ray", address, "--env-kwargs", "max_episode_steps", "6",
              "--trials"]  # fmt: skip
-    for trials, done in ((2, 2), (3, 1), (3, 0)):
+    for trials in (2, 3, 3):
         assert main([*words, str(trials)]) == 0
-        assert capsys.readouterr().out.count("\ntrial ") + 1 >= done
     assert json.loads((tmp_path / "best.json").read_text())["env_id"] == "PBDRope-v0"
-    assert (tmp_path / "study.journal").read_text().count('"op_code": 4') == 3  # trials begun
+    file = optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.journal"))
+    study = optuna.load_study(study_name="PBDRope-v0", storage=optuna.storages.JournalStorage(file))
+    assert [trial.state.is_finished() for trial in study.trials] == [True] * 3
