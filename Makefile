@@ -30,15 +30,15 @@ docs: $(READY)  ## the site, in runs/site/html: built, then checked page by page
 	$(BIN)/python -m docs.site runs/site
 	PBD_GYM_SITE=runs/site/html $(BIN)/python -m pytest tests/docs/site
 
-test-ray:  ## the RLlib sample, in an environment of its own, since Ray pins a Gymnasium of its own
+test-ray:  ## commands with --ray and the RLlib sample, in an environment of its own: Ray pins a Gymnasium
 	$(PYTHON) -m venv runs/ray
-	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' $$(grep '^torch==' constraints.txt) pytest .
-	runs/ray/bin/python -m pytest tests/training/test_rllib_sample.py
+	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' $$(grep '^torch==' constraints.txt) pytest '.[ray]'
+	runs/ray/bin/python -m pytest tests/training/test_rllib_sample.py tests/training/test_ray.py
 
-test-lerobot:  ## that LeRobot reads what collect writes, in an environment of its own: it pins torch (some gigabytes)
+test-lerobot:  ## that LeRobot reads what collect writes and evaluates on our ids; it pins torch (some gigabytes)
 	$(PYTHON) -m venv runs/lerobot-venv
 	runs/lerobot-venv/bin/python -m pip install --quiet 'lerobot[dataset]' pytest '.[lerobot]'
-	runs/lerobot-venv/bin/python -m pytest tests/training/test_lerobot_datasets.py
+	runs/lerobot-venv/bin/python -m pytest tests/training/data/test_lerobot_datasets.py tests/training/test_lerobot_eval.py
 
 bench: $(READY)  ## measure what docs/speed.md shows
 	$(BIN)/pbd-gym bench

@@ -245,9 +245,9 @@ class PendulumVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the two bobs; distances are compared with the 2 m of both links,
-    and `r` = 0.2 m. Above all, `distance` measures how far the bobs are below their goals. Success requires 30 steps in
-    a row, one second; the pivot is held throughout.
+    The sum of `distance`, `near`, `rest` and `effort`, as in :class:`pbd_gym.envs.ClothVectorEnv`, over the two bobs;
+    distances are compared with the 2 m of both links, and `r` = 0.2 m. Above all, `distance` measures how far the bobs
+    are below their goals. Success requires 30 steps in a row, one second; the pivot is held throughout.
 
     ## Starting State
 

@@ -97,6 +97,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "training.runs": (*ACTING, "training.reports", *ENVS),
     "training.learners": (*ACTING, "training.runs", "training.symmetry", *ENVS),
     "training.data": (*ACTING, "training.runs", *ENVS),
+    "training.lerobot_env": ("training.episodes", *ENVS),
     "training.imitation": (*ACTING, "training.data", "training.learners", "training.runs", "training.symmetry", *ENVS),
     "training": (
         *ACTING,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from pbd_gym.training.episodes.evaluation_states import (
     variants_of,
 )
 from pbd_gym.training.episodes.rollouts import reset_to_variations
-from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
+from pbd_gym.training.reports.benchmark_results import FORMAT, read_results, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.runs.named_policies import OWN, find_actor, training_of
 from pbd_gym.training.runs.run_files import NAME, costs_of, origin
@@ -257,10 +258,7 @@ def benchmark(agent: Agent, split: str = TEST) -> dict[str, Any]:
             "steps": found.steps.tolist(),
         },
         "agent": {"file": agent.file, "trained_with": agent.env_kwargs, **agent.training},
-        "versions": {
-            "pbd_gym": pbd_gym.__version__, "warp": wp.config.version, "numpy": np.__version__,
-            "gymnasium": gym.__version__,
-        },
+        "versions": versions(),
     }  # fmt: skip
 
 
@@ -278,6 +276,81 @@ def line(result: dict[str, Any]) -> str:
     )
 
 
+def scored(
+    policy: str, env_id: str | None, name: str | None, seed: int | None, trust: bool, split: str
+) -> dict[str, Any] | ValueError:
+    """Return the result of a policy on an id, or why it cannot act there."""
+    try:
+        return benchmark(find_agent(policy, env_id, name, seed, trust, split), split)
+    except ValueError as error:
+        return error
+
+
+def _scored_on_cluster(
+    address: str,
+    chosen: list[str | None],
+    policy: str,
+    name: str | None,
+    seed: int | None,
+    out: Path | None,
+    trust: bool,
+    split: str,
+) -> Iterator[tuple[str | None, dict[str, Any] | ValueError]]:
+    """Yield the results of ids as they are found on a Ray cluster, after those that are in a file already."""
+    from pbd_gym.training.runs.ray_jobs import cluster
+
+    known = _known(out, chosen, policy, name, seed, trust, split)
+    yield from known.items()
+    waiting = [env_id for env_id in chosen if env_id not in known]
+    if not waiting:
+        return
+    file = str(Path(policy).resolve()) if Path(policy).is_file() else policy
+    ids = [env_id for env_id in waiting if env_id is not None]
+    with cluster(address, out.parent if out else Path.cwd(), ids) as machines:
+        for number, result in machines.run(scored, [(file, env_id, name, seed, trust, split) for env_id in waiting]):
+            yield waiting[number], result
+
+
+def _known(
+    out: Path | None,
+    chosen: list[str | None],
+    policy: str,
+    name: str | None,
+    seed: int | None,
+    trust: bool,
+    split: str,
+) -> dict[str | None, dict[str, Any] | ValueError]:
+    """Return the results in a file that are those of these agents, by id, found with these versions.
+
+    Those of a blind policy are found anew, since only its search tells what it does.
+    """
+    if out is None or not out.is_file() or policy == "blind":
+        return {}
+    found: dict[str | None, dict[str, Any] | ValueError] = {}
+    before = {(one["id"], one["policy"], one["seed"]): one for one in read_results(out) if one["split"] == split}
+    for env_id in chosen:
+        try:
+            agent = find_agent(policy, env_id, name, seed, trust, split)
+        except ValueError:
+            continue
+        one = before.get((agent.env_id, agent.policy, agent.seed))
+        # Code of one's own leaves no digest, so that nobody could tell whether it is the same.
+        if one is None or OWN.fullmatch(policy):
+            continue
+        now = (agent.file, versions(), current_digest(agent.env_id, split))
+        if now == (one["agent"]["file"], one["versions"], one["protocol"]):
+            found[env_id] = one
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return the versions on which results depend."""
+    return {
+        "pbd_gym": pbd_gym.__version__, "warp": wp.config.version, "numpy": np.__version__,
+        "gymnasium": gym.__version__,
+    }  # fmt: skip
+
+
 def main(
     ids: list[str],
     policy: str = "expert",
@@ -286,6 +359,7 @@ def main(
     out: Path | None = None,
     trust: bool = False,
     split: str = TEST,
+    ray: str | None = None,
 ) -> list[dict[str, Any]]:
     """Evaluate a policy on ids, print a line for each, and write the results.
 
@@ -297,6 +371,8 @@ def main(
         out: JSON file; several results become a list.
         trust: see :func:`find_agent`.
         split: see :func:`find_agent`; without ids, those that lack it are left out.
+        ray: address of a Ray cluster, an id on each core; results in ``out`` that this version of the package has
+            found for the same agent are not found again.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. If no ids are given, those in
@@ -309,16 +385,19 @@ def main(
         every = [entry.id for entry in ENTRIES]
         known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}
         chosen = [env_id for env_id in known.get(policy, [None]) if env_id is None or split in splits_of(env_id)]
-    results = []
-    for env_id in chosen:
-        try:
-            agent = find_agent(policy, env_id, name, seed, trust, split)
-            results.append(benchmark(agent) if split == TEST else benchmark(agent, split))
-        except ValueError as error:
+    results: list[dict[str, Any]] = []
+    every_result: Iterable[tuple[str | None, dict[str, Any] | ValueError]]
+    if ray is None:
+        every_result = ((env_id, scored(policy, env_id, name, seed, trust, split)) for env_id in chosen)
+    else:
+        every_result = _scored_on_cluster(ray, chosen, policy, name, seed, out, trust, split)
+    for env_id, result in every_result:
+        if isinstance(result, ValueError):
             if ids or policy not in SCRIPTS:
-                raise
-            print(f"{env_id:28} left out: {error}", flush=True)
+                raise result
+            print(f"{env_id:28} left out: {result}", flush=True)
             continue
+        results.append(result)
         print(line(results[-1]), flush=True)
         if out is not None:  # immediately, so that nothing is lost if a later id fails
             write_results(out, results)

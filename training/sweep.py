@@ -176,8 +176,10 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
             asked_of(run, args)
         else:
             check_settings(run, args)
+    if args.ray is not None:
+        print(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished", flush=True)
+        return _run_on_cluster(args.ray, waiting, args)
     at_once = max(args.cores // args.cores_per_run, 1)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(args.cores_per_run)}
     print(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished; {at_once} at a time", flush=True)
     going: dict[Run, subprocess.Popen[bytes]] = {}
     failed = []
@@ -189,23 +191,15 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                     check_settings(run, args)
                     print(f"{run.name}: finished meanwhile", flush=True)
                     continue
-                folder = args.out / run.name
-                folder.mkdir(parents=True, exist_ok=True)
-                words = [*words_of(run, args), "--out", str(folder)]
-                if run.algorithm != IMITATION:
-                    words += ["--no-progress", "--no-gif", *["--resume"] * (interrupted(folder) is not None)]
-                command = [sys.executable, "-m", "pbd_gym", *imports(), *words]
-                with (folder / "log.txt").open("wb") as log:
-                    going[run] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-                print(f"{run.name}: started; {folder / 'log.txt'} tells how far it has come", flush=True)
+                going[run] = begin(run, args)
+                print(f"{run.name}: started; {args.out / run.name / 'log.txt'} tells how far it has come", flush=True)
             for run, process in list(going.items()):
                 if process.poll() is not None:
                     del going[run]
                     row = run.finished(args.out) if process.returncode == 0 else None
                     if row is None:
                         failed.append(run)
-                    done = f"normalized performance {row['normalized_performance']:.3f}" if row else "failed"
-                    print(f"{run.name}: {done}; {args.out / run.name / 'log.txt'}", flush=True)
+                    _tell(run, row, args)
             time.sleep(0.2)
     except KeyboardInterrupt:  # which a terminal sends to them as well
         _let_save(going.values())
@@ -214,6 +208,54 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
         for process in going.values():
             process.terminate()
     return failed
+
+
+def begin(run: Run, args: SweepArgs) -> subprocess.Popen[bytes]:
+    """Start a run in a process of its own, or continue it, and return the process. It writes to a log in its folder."""
+    folder = args.out / run.name
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [*words_of(run, args), "--out", str(folder)]
+    if run.algorithm != IMITATION:
+        words += ["--no-progress", "--no-gif", *["--resume"] * (interrupted(folder) is not None)]
+    command = [sys.executable, "-m", "pbd_gym", *imports(), *words]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(args.cores_per_run)}
+    with (folder / "log.txt").open("wb") as log:
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+
+
+def _tell(run: Run, row: dict[str, Any] | None, args: SweepArgs) -> None:
+    """Print how a run has ended."""
+    done = f"normalized performance {row['normalized_performance']:.3f}" if row else "failed"
+    print(f"{run.name}: {done}; {args.out / run.name / 'log.txt'}", flush=True)
+
+
+def _run_on_cluster(address: str, waiting: list[Run], args: SweepArgs) -> list[Run]:
+    """Train runs on the machines of a Ray cluster. Returns those that failed."""
+    from pbd_gym.training.runs.ray_jobs import cluster
+
+    failed: list[Run] = []
+    if not waiting:
+        return failed
+    there = dataclasses.replace(args, out=args.out.resolve())
+    ids = list(dict.fromkeys(run.env_id for run in waiting))
+    with cluster(address, args.out, ids, args.cores_per_run) as machines:
+        for number, status in machines.run(wait_for, [(run, there) for run in waiting]):
+            run = waiting[number]
+            row = run.finished(args.out) if status == 0 else None
+            failed += [] if row else [run]
+            _tell(run, row, args)
+    return failed
+
+
+def wait_for(run: Run, args: SweepArgs) -> int:
+    """Do a run to its end, and return the status of its process. If this is interrupted, the run saves its state."""
+    process = begin(run, args)
+    try:
+        return process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            _let_save([process])
 
 
 def _let_save(processes: Iterable[subprocess.Popen[bytes]]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,13 @@ def main(args: TuneArgs) -> dict[str, Any]:
         ValueError: for an unknown id, no trials or seeds, or a task that PPO in torch does not learn.
         ImportError: without Optuna.
     """
-    optuna = load_optional("optuna", "for pbd-gym tune", "tune")
+    load_optional("optuna", "for pbd-gym tune", "tune")
     for name in ("trials", "evaluations", "eval_episodes"):
         whole(option(name), getattr(args, name), 1)
     if not args.seeds:
         raise ValueError("a search needs seeds: --seeds names none")
     args.env_id = find(args.env_id).id
-    base_args = TrainArgs(
-        env_id=args.env_id, total_timesteps=args.total_timesteps, num_envs=args.num_envs, env_kwargs=args.env_kwargs
-    )
-    base, env_kwargs, training_kwargs = base_args.everything()
+    base, env_kwargs, _ = _base(args)
     for seed in args.seeds:
         check_seeds(seed * base.num_envs, base.num_envs)
     out = args.out or Path("runs") / f"{args.env_id}-tune"
@@ -101,21 +99,9 @@ def main(args: TuneArgs) -> dict[str, Any]:
     if not suits(base, unseen.observation_space) or not isinstance(base, PPOSettings):
         raise ValueError("settings of PPO on vectors are searched for: give no obs_mode of pictures or goals")
     with ended_like_control_c(), alone_in(out):
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        study = optuna.create_study(
-            direction="maximize", study_name=args.env_id, load_if_exists=True,
-            storage=f"sqlite:///{(out / 'study.db').resolve()}",
-            sampler=optuna.samplers.TPESampler(seed=args.search_seed),
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
-        )  # fmt: skip
+        study = _study(args, out)
         if not study.trials:
             study.enqueue_trial({name: getattr(base, name) for name in (*CHOICES, *RANGES)})
-
-        def objective(trial: Any) -> float:
-            settings = suggested(trial, base)
-            scores = [_trained(args, settings, training_kwargs, env_kwargs, unseen, seed, trial if k == 0 else None,
-                               optuna.TrialPruned) for k, seed in enumerate(args.seeds)]  # fmt: skip
-            return sum(scores) / len(scores)
 
         def told(study: Any, trial: Any) -> None:
             best = study.best_value if any(t.state.name == "COMPLETE" for t in study.trials) else float("nan")
@@ -123,7 +109,11 @@ def main(args: TuneArgs) -> dict[str, Any]:
             print(f"trial {trial.number + 1}: {score}   best {best:.3f}", flush=True)
 
         done = sum(trial.state.is_finished() for trial in study.trials)
-        study.optimize(objective, n_trials=max(args.trials - done, 0), callbacks=[told])
+        todo = max(args.trials - done, 0)
+        if args.ray is None:
+            study.optimize(lambda trial: _scored(args, trial, unseen), n_trials=todo, callbacks=[told])
+        elif todo:
+            _search_on_cluster(args.ray, args, out, todo, lambda number: told(study, study.trials[number]))
         unseen.close()
     found = suggested(study.best_trial, base)
     names = (*CHOICES, *RANGES, "total_timesteps", "num_envs")
@@ -132,6 +122,67 @@ def main(args: TuneArgs) -> dict[str, Any]:
     write_text(out / "best.json", json.dumps(config, indent=2) + "\n")
     print(f"\nbest of {len(study.trials)} trials: {study.best_value:.3f} normalized performance\n{out / 'best.json'}")
     return {name: value for name, value in best.items() if value != getattr(base, name)}
+
+
+def _study(args: TuneArgs, out: Path) -> Any:
+    """Return the search in a folder: a database for one process, a journal for machines that write side by side."""
+    optuna = load_optional("optuna", "for pbd-gym tune", "tune")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage: Any = f"sqlite:///{(out / 'study.db').resolve()}"
+    if args.ray is not None:
+        journal = optuna.storages.journal
+        storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str((out / "study.journal").resolve())))
+    # Where trials run side by side, those that are not over count as bad ones, so that they are not tried twice.
+    sampler = optuna.samplers.TPESampler(
+        seed=None if args.ray else args.search_seed, constant_liar=args.ray is not None
+    )
+    return optuna.create_study(
+        direction="maximize", study_name=args.env_id, load_if_exists=True, storage=storage, sampler=sampler,
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
+    )  # fmt: skip
+
+
+def _base(args: TuneArgs) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Return the settings that are searched around, the arguments of the environment and of the training one."""
+    return TrainArgs(
+        env_id=args.env_id, total_timesteps=args.total_timesteps, num_envs=args.num_envs, env_kwargs=args.env_kwargs
+    ).everything()
+
+
+def _scored(args: TuneArgs, trial: Any, unseen: Unseen) -> float:
+    """Train with the settings of a trial, and return the mean score over the seeds."""
+    pruned = load_optional("optuna", "for pbd-gym tune", "tune").TrialPruned
+    base, env_kwargs, training_kwargs = _base(args)
+    settings = suggested(trial, base)
+    scores = [
+        _trained(args, settings, training_kwargs, env_kwargs, unseen, seed, trial if k == 0 else None, pruned)
+        for k, seed in enumerate(args.seeds)
+    ]
+    return sum(scores) / len(scores)
+
+
+def tried(args: TuneArgs, out: Path) -> int:
+    """Do one trial of the search in a folder, and return its number."""
+    _, env_kwargs, _ = _base(args)
+    torch.set_num_threads(1)
+    study, numbers = _study(args, out), list[int]()
+    unseen = Unseen(args.env_id, args.eval_episodes, **{"device": args.device, **env_kwargs})
+    study.optimize(
+        lambda trial: _scored(args, trial, unseen),
+        n_trials=1,
+        callbacks=[lambda _, trial: numbers.append(trial.number)],
+    )
+    unseen.close()
+    return numbers[0]
+
+
+def _search_on_cluster(address: str, args: TuneArgs, out: Path, todo: int, told: Callable[[int], None]) -> None:
+    """Do trials on the machines of a Ray cluster."""
+    from pbd_gym.training.runs.ray_jobs import cluster
+
+    with cluster(address, out, [args.env_id], args.cores, **_base(args)[1]) as machines:
+        for _, number in machines.run(tried, [(args, out.resolve())] * todo):
+            told(number)
 
 
 def _trained(

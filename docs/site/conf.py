@@ -32,6 +32,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "docs.site.mathml",
+    "docs.site.tables",
 ]
 html_theme = "furo"
 html_title = "pbd_gym"

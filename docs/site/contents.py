@@ -7,6 +7,7 @@ import re
 from docs.site.links import LINK, ROOT, target_of
 
 GENERATED = {
+    "quickstart": ["notebooks/index"],
     "environments": ["environments/index"],
     "demonstrations": ["demos/index"],
     "contributing": ["api/index", "sources/index"],

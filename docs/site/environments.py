@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from docs.figures.results import NAMES, cost, performance, rows_of, runs_of, spaced, success
+from docs.site import rewards
 from docs.site.links import ROOT
 from pbd_gym.envs.core.data.presets import preset_names
 from pbd_gym.registry import ENTRIES, Entry
 
 DOCS = ROOT / "docs"
+KINDS = {"Cloth": "cloth", "Ropes": "rope", "Soft bodies": "soft", "Water": "water", "Pendulum": "pendulum"}
+"""Headings of the index, and where the classes of each stand."""
 CONFIG = "Every number below can be given to `gym.make` and `gym.make_vec`."
 
 
@@ -29,10 +32,25 @@ def write_pages(folder: Path) -> None:
         if curve.is_file():
             shutil.copyfile(curve, place / curve.name)
         (place / f"{entry.id}.md").write_text(page(entry))
-    rows = "\n".join(f"| [`{entry.id}`]({entry.id}.md) | {entry.summary} |" for entry in ENTRIES)
-    table = f"| id | the agent has to |\n|---|---|\n{rows}\n"
     tree = "\n".join(["```{toctree}", ":hidden:", "", *(entry.id for entry in ENTRIES), "```"])
-    (place / "index.md").write_text(f"# All environments\n\n{table}\n{tree}\n")
+    (place / "index.md").write_text(f"# All environments\n\n{cards()}\n\n{tree}\n")
+
+
+def cards() -> str:
+    """Return a card with a film for each id, under a heading for each kind of object."""
+    text = ""
+    for heading, kind in KINDS.items():
+        entries = [entry for entry in ENTRIES if entry.vector.startswith(f"pbd_gym.envs.{kind}")]
+        text += f"\n## {heading}\n\n````{{container}} cards\n" + "\n".join(map(card, entries)) + "````\n"
+    return text
+
+
+def card(entry: Entry) -> str:
+    """Return the card of an id: its film and its id, which lead to its page, and what an agent has to do."""
+    return (
+        f"```{{container}} card\n[![{entry.id}: {entry.summary}]({entry.id}.gif)]({entry.id}.md)\n\n"
+        f"[`{entry.id}`]({entry.id}.md)\n\n{entry.summary}\n```\n"
+    )
 
 
 def task_of(entry: Entry) -> Any:
@@ -48,9 +66,10 @@ def page(entry: Entry) -> str:
     parts = [
         f"# {entry.id}\n\n{summary}",
         f"![{entry.id}: {entry.summary}]({entry.id}.gif)",
+        begun(entry),
         facts(entry, task, text),
         changed(entry),
-        text,
+        text.replace("## Rewards\n", f"## Rewards\n\n{rewards.displayed(entry)}\n"),
         f"## Numbers of the task\n\n{CONFIG}\n\n{configuration(task.config_type)}",
         f"## Results\n\n{results(entry)}",
         f"## Commands\n\n{commands(entry)}",
@@ -62,8 +81,16 @@ def sections(task: Any) -> tuple[str, str]:
     """Return the first paragraph of a task's docstring, and its sections in Markdown."""
     text = inspect.cleandoc(task.__doc__ or "")
     text = re.sub(r":(\w+):`~?([^`]+)`", r"{py:\1}`\2`", text)
+    text = re.sub(r"^%", r"\\%", text, flags=re.MULTILINE)  # at the start of a line it would begin a comment
     summary, _, rest = text.partition("\n\n")
     return summary, rest
+
+
+def begun(entry: Entry) -> str:
+    """Return what makes an environment, trains an agent and shows it; each block has a button that copies it."""
+    made = f"import gymnasium as gym\nimport pbd_gym\n\nenvs = gym.make_vec({entry.id!r}, num_envs=16)"
+    typed = f"pbd-gym train {entry.id} --out runs/{entry.id}\npbd-gym enjoy runs/{entry.id}/model.npz"
+    return f"```python\n{made.replace(chr(39), chr(34))}\n```\n\n```bash\n{typed}\n```"
 
 
 def facts(entry: Entry, task: Any, text: str) -> str:
@@ -151,7 +178,7 @@ def results(entry: Entry) -> str:
 
 
 def commands(entry: Entry) -> str:
-    """Return what can be typed to see and to train it."""
+    """Return what else can be typed."""
     has_agent = (ROOT / "training" / "checkpoints" / f"{entry.id}.npz").is_file()
     has_expert = any(row["id"] == entry.id and row["expert"] for row in rows_of("baselines.csv"))
     lines = [f"pbd-gym play {entry.id}             # a window: drag it yourself"]
@@ -160,5 +187,5 @@ def commands(entry: Entry) -> str:
     if has_expert:
         lines.append(f"pbd-gym play {entry.id} --policy expert")
         lines.append(f"pbd-gym record {entry.id} --out {entry.id}.gif")
-    lines += [f"pbd-gym train {entry.id} --algorithm ppo --seed 0", f"pbd-gym plan {entry.id}"]
+    lines.append(f"pbd-gym plan {entry.id}")
     return "\n".join(["```bash", *lines, "```"])

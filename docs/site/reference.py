@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -72,12 +73,15 @@ def is_config(value: object) -> bool:
 
 
 def write_pages(folder: Path) -> None:
-    """Write api/PART.rst for every part, and the page that lists them."""
+    """Write api/PART.rst for every part, api/MODULE/CLASS.rst for every class, and the page that lists the parts."""
     place = folder / "api"
     place.mkdir()
     listed = []
     for part in parts():
         (place / f"{part.name}.rst").write_text(page(part))
+        (place / part.module).mkdir(exist_ok=True)
+        for name in classes(part):
+            (folder / f"{class_page(part, name)}.rst").write_text(page_of_class(part, name))
         listed.append(f"   {part.name}")
     text = (
         "All names that are public: those of ``pbd_gym``, ``pbd_gym.envs`` and ``pbd_gym.training``, and of the "
@@ -88,8 +92,19 @@ def write_pages(folder: Path) -> None:
     (place / "index.rst").write_text(f"Reference\n=========\n\n{text}\n\n.. toctree::\n   :maxdepth: 1\n\n{pages}\n")
 
 
+def classes(part: Part) -> list[str]:
+    """Return the classes of a part, in the order of the alphabet; each has a page of its own."""
+    module = importlib.import_module(part.module)
+    return sorted((name for name in part.names if inspect.isclass(getattr(module, name))), key=str.lower)
+
+
+def class_page(part: Part, name: str) -> str:
+    """Return the name of the page of a class on the site."""
+    return f"api/{part.module}/{name}"
+
+
 def page(part: Part) -> str:
-    """Return the page of a part, what it holds in the order of the alphabet."""
+    """Return the page of a part: a table of its classes, then its functions and data in the order of the alphabet."""
     module = importlib.import_module(part.module)
     lines = [part.title, "=" * len(part.title), ""]
     if part.name != "tasks":
@@ -98,14 +113,38 @@ def page(part: Part) -> str:
     if part.elsewhere:
         also = ", ".join(f":obj:`~{package}.{name}`" for name, package in sorted(part.elsewhere.items()))
         lines += [f"It also has {also}.", ""]
-    for name in sorted(part.names, key=str.lower):
-        value = getattr(module, name)
-        if inspect.isclass(value):
-            lines += [name, "-" * len(name), "", f".. autoclass:: {name}", "   :members:", "   :show-inheritance:"]
-            lines += [] if part.name == "tasks" else ["   :inherited-members: object"]
-        elif inspect.isfunction(value):
-            lines += [name, "-" * len(name), "", f".. autofunction:: {name}"]
-        else:
-            lines += [name, "-" * len(name), "", f".. autodata:: {name}", "   :no-value:"]
+    alone = classes(part)
+    if alone:
+        lines += ["Classes", "-------", "", ".. list-table::", "   :widths: 35 65", ""]
+        for name in alone:
+            lines += [
+                f"   * - :doc:`{name} </{class_page(part, name)}>`",
+                f"     - {first_sentence(getattr(module, name))}",
+            ]
         lines.append("")
+    for name in sorted(set(part.names) - set(alone), key=str.lower):
+        kind = "autofunction" if inspect.isfunction(getattr(module, name)) else "autodata"
+        lines += [name, "-" * len(name), "", f".. {kind}:: {name}"]
+        lines += ["   :no-value:", ""] if kind == "autodata" else [""]
     return "\n".join(lines)
+
+
+def page_of_class(part: Part, name: str) -> str:
+    """Return the page of a class. It is not in the contents at the side, of which every page has a copy."""
+    lines = [":orphan:", "", name, "=" * len(name), "", f":doc:`{part.title} </api/{part.name}>`", ""]
+    lines += [
+        f".. currentmodule:: {part.module}",
+        "",
+        f".. autoclass:: {name}",
+        "   :members:",
+        "   :show-inheritance:",
+    ]
+    lines += [] if part.name == "tasks" else ["   :inherited-members: object"]
+    return "\n".join([*lines, ""])
+
+
+def first_sentence(value: type) -> str:
+    """Return the first sentence of a docstring on one line, without names that could lead elsewhere."""
+    paragraph = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+    paragraph = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"``\1``", paragraph)
+    return re.split(r"(?<=[a-z)`\]][.:])\s", paragraph)[0].rstrip(":")

@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from docs.site import contents, demonstrations, environments, reference
+from docs.site import contents, demonstrations, environments, notebooks, reference
 from docs.site.links import ROOT, relinked, target_of
 from pbd_gym.registry import ENTRIES
 
@@ -29,6 +29,7 @@ def stage(folder: Path) -> None:
     write(folder / "index.md", (folder / "index.md").read_text() + contents.toctrees(names))
     environments.write_pages(folder)
     demonstrations.write_pages(folder)
+    notebooks.write_pages(folder)
     reference.write_pages(folder)
     write_sources(folder, sources)
 
@@ -56,6 +57,8 @@ def localized(path: str, names: dict[str, str], folder: Path, sources: set[str])
             return "index.md"
         if found in names:
             return f"{names[found]}.md{heading}"
+        if found.startswith("docs/notebooks/"):
+            return f"{posixpath.relpath(found, 'docs').removesuffix('.ipynb')}.md"
         file = ROOT / found
         if file.is_dir() or file.suffix in SHOWN or file.suffix == "":
             sources.add(found)

@@ -90,8 +90,12 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel must be released, at rest, `in_place` and `unpierced`.
+    - `gap`: minus the mean distance of the particles that are folded over from those on which they must lie [m]
+    - `fixation`: -1.2 times the mean distance of the latter from their targets [m]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
+
+    Reward modes, performance and success are as in :class:`pbd_gym.envs.ClothFoldVectorEnv`: the towel must be
+    released, at rest, `in_place` and `unpierced`.
 
     ## Starting State
 

@@ -260,10 +260,11 @@ class RopeVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the five points; distances are compared with the length of the
-    rope, and `r` = 0.05 m. Success requires the five points within `r` for ten steps (`info["at_goal"]`), a rope at
-    rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s)
-    and, with `picker` and `pick_place`, hands that have released (`released`).
+    The sum of `distance`, `near`, `rest` and `effort`, as in :class:`pbd_gym.envs.ClothVectorEnv`, over the five
+    points; distances are compared with the length of the rope, and `r` = 0.05 m. Success requires the five points
+    within `r` for ten steps (`info["at_goal"]`), a rope at rest (`at_rest`: its particles have moved by no more than
+    `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s) and, with `picker` and `pick_place`, hands that have
+    released (`released`).
 
     ## Starting State
 

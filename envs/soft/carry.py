@@ -142,9 +142,9 @@ class SoftVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the four points; distances are compared with the diameter of the
-    ball, and `r` = 0.036 m. The goals are in the air, where the ball must be held, so success does not require
-    releasing it.
+    The sum of `distance`, `near`, `rest` and `effort`, as in :class:`pbd_gym.envs.ClothVectorEnv`, over the four
+    points; distances are compared with the diameter of the ball, and `r` = 0.036 m. The goals are in the air, where the
+    ball must be held, so success does not require releasing it.
 
     ## Starting State
 

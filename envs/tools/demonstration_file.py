@@ -120,7 +120,7 @@ def load(path: str | Path) -> Demonstrations:
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if it is anything else, is damaged or contradicts itself, or names an unknown environment or
-        argument; see :func:`pbd_gym.envs.tools.named_env.check_named_env`.
+            argument; see :func:`pbd_gym.envs.tools.named_env.check_named_env`.
     """
     arrays = read_arrays(path, KIND)
     if str(arrays.get("format")) != FORMAT:

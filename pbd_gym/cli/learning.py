@@ -50,6 +50,7 @@ def declare(commands: Any) -> None:
     )  # fmt: skip
     protocol.add_argument("--out", type=Path, metavar="FILE", help="write the result here (.json)")
     protocol.add_argument("--trust", action="store_true", help=TRUST)
+    protocol.add_argument("--ray", metavar="ADDRESS", help="do it on a Ray cluster: auto, local, or HOST:PORT")
     board = add(commands, "leaderboard", _leaderboard, "make a page of results of pbd-gym benchmark")
     board.add_argument("results", nargs="+", type=Path, metavar="FILE", help="JSON files of pbd-gym benchmark")
     board.add_argument("--out", type=Path, metavar="FILE", help="Markdown file (default: the screen)")
@@ -107,7 +108,7 @@ def _benchmark(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.training import benchmark
 
     check_writable(args.out)
-    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust, args.split)
+    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust, args.split, args.ray)
 
 
 def _leaderboard(args: argparse.Namespace, rest: list[str]) -> None:

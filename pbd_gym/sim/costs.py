@@ -36,8 +36,7 @@ def memory_report(
         device: Warp device.
         dtype: as for :class:`pbd_gym.sim.model.Model`.
         lanes: environments per group, chosen by the model by default.
-        **options: options of
-        :class:`pbd_gym.sim.solver.Solver`: several iterations, Jacobi and Chebyshev need more.
+        **options: options of :class:`pbd_gym.sim.solver.Solver`: several iterations, Jacobi and Chebyshev need more.
 
     Raises:
         ValueError: as model and solver do.

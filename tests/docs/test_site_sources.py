@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from latex2mathml.converter import convert
 
 from docs.figures.results import rows_of
-from docs.site import contents, demonstrations, environments, reference, stage
+from docs.site import contents, demonstrations, environments, notebooks, reference, rewards, stage
 from docs.site.links import ROOT, relinked, target_of
 from docs.site.readme import absolute
 from pbd_gym.demos import DEMOS
-from pbd_gym.registry import ENTRIES, find
+from pbd_gym.registry import ENTRIES, Entry, find
+from tests.envs.helpers import SMALL_OF
 
 
 def test_links_are_led_elsewhere_but_not_in_code() -> None:
@@ -51,10 +56,47 @@ def test_pages_of_environments() -> None:
         assert text.startswith(f"# {entry.id}\n") and f"pbd-gym train {entry.id}" in text
         assert text.count("Box(-1, 1, (") >= 2
         assert ("| PPO | " in text) == (entry.id in trained)
-        assert ":class:" not in text and ":meth:" not in text
+        assert ":class:" not in text and ":meth:" not in text and not re.search("^%", text, re.MULTILINE)
     text = environments.page(find("PBDClothFoldPickPlace-v0"))
     assert "[`PBDClothFold-v0`](PBDClothFold-v0.md) with `action_mode='pick_place'`" in text
     assert "| `thickness` |" in text
+
+
+def test_rewards_are_equations() -> None:
+    """Guards that each equation has the terms that the environment reports, with its weights."""
+    for entry in ENTRIES:
+        config, task = rewards.built(entry, **numbers_of(entry))
+        weights = rewards.weights_of(config, task)
+        assert tuple(weights) == task.score.term_names, entry.id
+        text = rewards.equation(entry, config, task)
+        assert [rf"\underset{{\text{{{name}}}}}" in text for name in weights] == [bool(w) for w in weights.values()], (
+            entry.id
+        )
+        assert "<math" in convert(text) and "\\" not in convert(text), entry.id
+    config, task = rewards.built(find("PBDClothFold-v0"), effort_weight=0.25, **numbers_of(find("PBDClothFold-v0")))
+    assert r"-\underset{\text{effort}}{0.25\,\frac{1}{m}" in rewards.equation(find("PBDClothFold-v0"), config, task)
+
+
+def numbers_of(entry: Entry) -> dict[str, Any]:
+    """Return the small sizes of an id that are fields of its configuration."""
+    module, name = entry.vector.split(":")
+    fields = getattr(importlib.import_module(module), name).config_type.__dataclass_fields__
+    return {name: value for name, value in SMALL_OF[entry.id].items() if name in fields}
+
+
+def test_pages_of_notebooks(tmp_path: Path) -> None:
+    assert sorted(path.stem for path in notebooks.FOLDER.glob("*.ipynb")) == sorted(notebooks.ORDER)
+    for name in notebooks.ORDER:
+        text = notebooks.page(name, tmp_path)
+        assert text.startswith("# ") and "pip install" in text and f"<{name}.ipynb>`" in text
+        assert any(cell["outputs"] for cell in code_of(name)), f"python -m docs.site.notebooks {name}"
+    assert list(tmp_path.glob("first_steps-*.png"))
+
+
+def code_of(name: str) -> list[dict[str, Any]]:
+    """Return the code cells of a notebook."""
+    cells = json.loads(notebooks.path_of(name).read_text())["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
 
 
 def test_pages_of_demonstrations() -> None:

@@ -333,7 +333,7 @@ def test_ids_that_a_script_cannot_act_in_are_left_out(
 def test_what_has_been_evaluated_is_kept_where_a_later_id_fails(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def evaluated(agent: Agent) -> dict[str, Any]:
+    def evaluated(agent: Agent, split: str) -> dict[str, Any]:
         if agent.env_id != ID:
             raise RuntimeError("out of memory")
         return made_up()

@@ -180,6 +180,8 @@ class SweepArgs:
     """further folder for results.csv, curves as PNG and each run's curve as CSV; rows of other runs stay"""
     report_only: bool = False
     """train nothing and report the finished runs, for example while another process is still training"""
+    ray: str | None = None
+    """address of a Ray cluster that does the work: auto, local, or HOST:PORT; the folder is on a disk that all share"""
     train: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
     imitate: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
@@ -210,6 +212,10 @@ class TuneArgs:
     """folder of the search, runs/ID-tune by default; the same again goes on"""
     device: str = "cpu"
     """device of the physics and of the learner: cpu or cuda:0"""
+    ray: str | None = None
+    """address of a Ray cluster that does the work: auto, local, or HOST:PORT; the folder is on a disk that all share"""
+    cores: int = 1
+    """cores of a training where Ray does the work"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker"""
 
@@ -293,6 +299,8 @@ class CollectArgs:
     """folder of the dataset; by default runs/datasets/ID-POLICY-v0 (Minari requires a version at the end) or
     runs/lerobot/ID-POLICY
     """
+    ray: str | None = None
+    """address of a Ray cluster that does the work: auto, local, or HOST:PORT; the folder is on a disk that all share"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
     trust: bool = False

@@ -21,6 +21,10 @@ PICTURES = """
 return [...document.images].filter(i => (i.loading = "eager", !(i.complete && i.naturalWidth > 0))).map(i => i.src)
 """
 OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+HEIGHT = "return document.documentElement.scrollHeight"
+MOST = 40_000
+"""Height of a page of the reference on a narrow screen [pixels]."""
+CELLS = "return [...document.querySelectorAll('article table.docutils td')].map(t => getComputedStyle(t).display)"
 EQUATIONS = "return [...document.querySelectorAll('math')].map(m => m.getBoundingClientRect().height)"
 
 
@@ -83,7 +87,7 @@ def waited(browser: Any, script: str, wanted: Any, seconds: float = 60.0) -> Any
 
 def test_no_page_scrolls_sideways_and_every_picture_is_drawn(browser: Any, address: str, site: Site) -> None:
     resize(browser, NARROW)
-    wide, undrawn, flat = {}, {}, {}
+    wide, undrawn, flat, long = {}, {}, {}, {}
     for path in site.pages:
         name = path.relative_to(site.folder).as_posix()
         browser.get(f"{address}/{name}")
@@ -93,13 +97,17 @@ def test_no_page_scrolls_sideways_and_every_picture_is_drawn(browser: Any, addre
             wide[name] = over
         if low := [height for height in browser.execute_script(EQUATIONS) if height < 5.0]:
             flat[name] = low
-    assert not wide and not undrawn and not flat
+        if name.startswith("api/") and (height := browser.execute_script(HEIGHT)) > MOST:
+            long[name] = height
+        if any(shown != "block" for shown in browser.execute_script(CELLS)):
+            wide[name] = "cells beside one another"
+    assert not wide and not undrawn and not flat and not long
 
 
 def test_search_finds_a_class_and_an_id(browser: Any, address: str) -> None:
     resize(browser, WIDE)
     results = "return [...document.querySelectorAll('#search-results li a')].map(a => a.href)"
-    for word, page in (("PBDCloth", "environments/PBDCloth-v0.html"), ("add_soft_body", "api/pbd_gym.html")):
+    for word, page in (("PBDCloth", "environments/PBDCloth-v0.html"), ("add_soft_body", "api/pbd_gym/Scene.html")):
         browser.get(f"{address}/search.html?q={word}")
         found = waited(browser, results, lambda links, page=page: any(page in link for link in links))
         assert any(page in link for link in found), (word, found)
@@ -107,7 +115,7 @@ def test_search_finds_a_class_and_an_id(browser: Any, address: str) -> None:
 
 def test_pages_report_no_errors(browser: Any, address: str) -> None:
     """Guards scripts and styles, which a page can lack without a word to the reader."""
-    for name in ("index", "engine", "custom_constraints", "environments/PBDClothFold-v0", "api/pbd_gym"):
+    for name in ("index", "engine", "custom_constraints", "environments/PBDClothFold-v0", "api/pbd_gym/Scene"):
         browser.get(f"{address}/{name}.html")
         severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
         assert not [message for message in severe if "favicon" not in message]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from docs.site.reference import parts
+from docs.site import notebooks
+from docs.site.reference import class_page, classes, parts
 from pbd_gym.demos import DEMOS
 from pbd_gym.registry import ENTRIES
 from tests.docs.site.html import Site, within
@@ -44,7 +45,11 @@ def test_every_environment_and_demonstration_has_a_page(site: Site) -> None:
         text = "".join(page.text)
         for heading in ("Action Space", "Observation Space", "Rewards", "Results", "Commands"):
             assert heading in text, entry.id
-        assert page.shows(entry.id), entry.id
+        assert page.shows(entry.id) and page.equations >= 1, entry.id
+    index = site.pages[site.folder / "environments" / "index.html"]
+    assert all(index.shows(entry.id) for entry in ENTRIES)
+    for name in notebooks.ORDER:
+        assert any(link.endswith(f"{name}.ipynb") for link in site.pages[site.folder / f"notebooks/{name}.html"].links)
     for demo in DEMOS:
         page = site.pages[site.folder / "demos" / f"{demo.name}.html"]
         assert page.shows(demo.name), demo.name
@@ -53,8 +58,11 @@ def test_every_environment_and_demonstration_has_a_page(site: Site) -> None:
 def test_every_public_name_is_in_the_reference(site: Site) -> None:
     missing = []
     for part in parts():
-        ids = site.pages[site.folder / "api" / f"{part.name}.html"].ids
-        missing += [f"{part.module}.{name}" for name in part.names if f"{part.module}.{name}" not in ids]
+        shared = site.pages[site.folder / "api" / f"{part.name}.html"].ids
+        for name in part.names:
+            alone = site.folder / f"{class_page(part, name)}.html"
+            ids = site.pages[alone].ids if name in classes(part) else shared
+            missing += [f"{part.module}.{name}"] * (f"{part.module}.{name}" not in ids)
     assert not missing
 
 
