@@ -227,8 +227,8 @@ MOST = 1e6
 class YardstickOptions(SheetOptions):
     """Numbers of a cloth that is solved globally."""
 
-    width: int = option(8, "particles along the width", low=2, high=14)
-    height: int = option(6, "particles along the height", low=2, high=14)
+    columns: int = option(8, "particles along the width", low=2, high=14)
+    rows: int = option(6, "particles along the height", low=2, high=14)
     time_step: float = option(0.02, "time step [s]", low=1e-3, high=0.04)
     stiffness: float = option(1000.0, "stiffness of every rod [N/m]", low=1.0, high=1e7)
     method: str = option("newton", "method of solving a step", choices=tuple(METHODS))

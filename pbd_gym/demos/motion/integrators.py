@@ -200,7 +200,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
     Hairer, Norsett, Wanner 1993: Solving ordinary differential equations I, doi:10.1007/978-3-540-78862-1, chapter II.
     """
 
-    box = ((-0.8, -2.5, -0.1), (1.9, 1.7, 0.1))
+    box = ((-0.6, -2.15, -0.1), (1.9, 1.5, 0.1))
     limits = ((-3.0, -3.0), (3.0, 3.0))
     rebuilt = ()
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.colors import Color, Coloring, ramp
+from pbd_gym.rendering.pictures.charts import coinciding, dashes, ticks
 
 if TYPE_CHECKING:
     import pygame
@@ -183,6 +184,7 @@ Ends = tuple[float, float]
 _LINE_WIDTH = 2
 _AXIS = (*TEXT, 120)
 _ZERO = (*TEXT, 70)
+_GRID = (*TEXT, 26)
 
 
 @dataclass(frozen=True)
@@ -271,31 +273,38 @@ def _draw_panel(
         y += line
     x_range = _range([curve.x for curve in panel.curves], centred=False)
     y_range = panel.y_range or _range([curve.y for curve in panel.curves])
-    numbers = [font.render(_number(value, y_range), True, TEXT) for value in y_range]
+    room = height - y - line - pad  # for the plot
+    heights = ticks(*y_range, room // (2 * line))
+    numbers = [font.render(_number(value, y_range), True, TEXT) for value in heights]
     left = 2 * pad + max(number.get_width() for number in numbers)
-    plot = pygame.Rect(left, y + pad // 2, width - left - pad, height - y - line - pad)
+    plot = pygame.Rect(left, y + pad // 2, width - left - pad, room)
     if plot.height < 8 or plot.width < 8:
         return paper
-    for number, top in zip(numbers, (plot.bottom - line, plot.top), strict=True):
+    levels = _pixels(np.array(heights), y_range, plot.bottom - _LINE_WIDTH, plot.top + 1)
+    for number, level, value in zip(numbers, levels, heights, strict=True):
+        top = min(max(level - number.get_height() / 2, plot.top - pad // 2), plot.bottom - 0.7 * line)
         paper.blit(number, (plot.left - pad // 2 - number.get_width(), top))
+        pygame.draw.line(paper, _ZERO if value == 0 else _GRID, (plot.left, level), (plot.right, level))
     _draw_x_axis(paper, font, panel.x_label, x_range, plot)
-    if y_range[0] < 0 < y_range[1]:
-        level = _pixels(np.zeros(1), y_range, plot.bottom - _LINE_WIDTH, plot.top + 1)[0]
-        pygame.draw.line(paper, _ZERO, (plot.left, level), (plot.right, level))
     pygame.draw.lines(paper, _AXIS, False, [plot.topleft, plot.bottomleft, plot.bottomright])
     _draw_curves(paper, panel.curves, x_range, y_range, plot)
     return paper
 
 
 def _draw_x_axis(paper: pygame.Surface, font: Any, label: str, x_range: Ends, plot: Any) -> None:
-    """Write the ends of the horizontal axis below the plot, with its label between them."""
-    low, high = (font.render(_number(value, x_range), True, TEXT) for value in x_range)
-    word = font.render(label, True, TEXT)
-    y = plot.bottom + 2
-    paper.blit(low, (plot.left, y))
-    if _number(x_range[0], x_range) != _number(x_range[1], x_range):
-        paper.blit(high, (plot.right - high.get_width(), y))
-    paper.blit(word, (plot.centerx - word.get_width() // 2, y))
+    """Write round numbers below the plot, as far as its label at the right end leaves room."""
+    import pygame
+
+    word, y = font.render(label, True, TEXT), plot.bottom + 2
+    paper.blit(word, (plot.right - word.get_width(), y))
+    end, values = -np.inf, ticks(*x_range, max(2, plot.width // (4 * font.get_height())))
+    for value, place in zip(values, _pixels(np.array(values), x_range, plot.left + 1, plot.right - 1), strict=True):
+        pygame.draw.line(paper, _AXIS, (place, plot.bottom - 3), (place, plot.bottom))
+        number = font.render(_number(value, x_range), True, TEXT)
+        x = max(place - number.get_width() / 2, plot.left)
+        if x > end and x + number.get_width() + _spacing(font) <= plot.right - word.get_width():
+            paper.blit(number, (x, y))
+            end = x + number.get_width() + _spacing(font)
 
 
 def _draw_curves(
@@ -308,6 +317,7 @@ def _draw_curves(
     import pygame
 
     paper.set_clip(plot)
+    drawn: list[np.ndarray] = []
     for curve in curves:
         keep = np.isfinite(curve.x) & np.isfinite(curve.y)
         # A curve at an end of the range lies inside the plot with the whole of its width.
@@ -315,7 +325,9 @@ def _draw_curves(
         y = _pixels(np.asarray(curve.y)[keep], y_range, plot.bottom - _LINE_WIDTH, plot.top + 1)
         points = np.stack([x, y], axis=1)
         if len(points) > 1:
-            pygame.draw.lines(paper, curve.color, False, points.tolist(), _LINE_WIDTH)
+            for part in dashes(points, coinciding(points, drawn)):
+                pygame.draw.lines(paper, curve.color, False, part.tolist(), _LINE_WIDTH)
+            drawn.append(points)
         elif len(points) == 1:
             pygame.draw.circle(paper, curve.color, points[0].tolist(), _LINE_WIDTH)
     paper.set_clip(None)
@@ -331,7 +343,7 @@ def _pixels(values: np.ndarray, ends: Ends, first: float, last: float) -> np.nda
 
 def _number(value: float, ends: Ends) -> str:
     rounding = 1e-6 * (ends[1] / 2 - ends[0] / 2)
-    return f"{value if abs(value) > rounding else 0.0:.3g}"
+    return f"{value if abs(value) > rounding else 0.0:.4g}"
 
 
 def _range(values: Sequence[np.ndarray], centred: bool = True) -> Ends:
