@@ -38,7 +38,7 @@ class Theory:
     def markdown(self, source: str = "") -> str:
         """Return the same for a page."""
         steps = "\n".join(f"{number}. {line}" for number, line in enumerate(self.algorithm.splitlines(), 1))
-        code = "\n".join(line for text in self.formula.splitlines() for line in textwrap.wrap(text, 44))
+        code = "\n".join(line for text in self.formula.splitlines() for line in textwrap.wrap(text, 36))
         return f"```\n{code}\n```\n\n{self.symbols}.\n\n**In each step**\n\n{steps}\n\n**Source**\n\n{source}"
 
 

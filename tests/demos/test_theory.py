@@ -13,6 +13,7 @@ from pbd_gym.cli import main
 from pbd_gym.demos import DEMOS, find
 from pbd_gym.demos.theory import THEORIES, WIDTH, plain, source_of
 from pbd_gym.demos.window import DemoWindow
+from pbd_gym.rendering.pictures.overlay import make_font
 from tests.screen import screen
 
 
@@ -32,14 +33,19 @@ def test_every_demonstration_has_formula_symbols_algorithm_and_source() -> None:
 def test_the_windows_font_has_every_sign() -> None:
     """A missing glyph is drawn as a box, the same for all."""
     pygame.font.init()
-    font = pygame.font.Font(None, 24)
+    text = plain("".join(theory.text(source_of(find(name))) for name, theory in THEORIES.items()))
+    for font in (make_font(pygame.Surface((400, 400)), 16), pygame.font.Font(None, 24)):
+        assert missing(font, text) == []
+
+
+def missing(font: Any, text: str) -> list[str]:
+    """Return the signs of a text that a font draws as it draws one that no font has."""
 
     def drawn(sign: str) -> Any:
         picture = font.render(sign, True, (0, 0, 0))
         return picture.get_size(), pygame.image.tobytes(picture, "RGBA")
 
-    text = plain("".join(theory.text(source_of(find(name))) for name, theory in THEORIES.items()))
-    assert [sign for sign in set(text) - {"\n"} if drawn(sign) == drawn("\uffff")] == []
+    return [sign for sign in set(text) - {"\n"} if drawn(sign) == drawn("\uffff")]
 
 
 def test_help_and_window_show_the_formula(capsys: pytest.CaptureFixture[str]) -> None:

@@ -200,8 +200,12 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
             self.system.velocities[self.held] = self._pull / (self.substeps * self.time_step)
         with np.errstate(over="ignore", invalid="ignore"):  # explosions are meant to be seen here
             for _ in range(self.substeps):
-                self.system.step(self.time_step)
+                self.advance()
         self.let_pass(self.substeps * self.time_step)
+
+    def advance(self) -> None:
+        """Do one step of the integration."""
+        self.system.step(self.time_step)
 
     @property
     def exploded(self) -> bool:

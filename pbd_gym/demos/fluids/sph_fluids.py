@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.demo import Demo, History
+from pbd_gym.demos.demo import Demo, History, clear_box
 from pbd_gym.demos.fluids.fluid import Fluid, block_in_box
 from pbd_gym.demos.fluids.solvers import DFSPH, IISPH, PBF, WCSPH, Tolerance
 from pbd_gym.demos.options import Options, option
@@ -184,8 +184,7 @@ class FluidsDemo(Demo[FluidOptions]):
         """Lower and upper corner of the initial view [m], shape (3,) each."""
         walls = _raised([fluid.boundary + self.places[name] for name, fluid in self.fluids.items()])
         lower, upper = walls.min(axis=0), walls.max(axis=0)
-        lower[1] -= 0.5 * max(upper[1] - lower[1], upper[0] - lower[0])  # panels cover the lowest third
-        return lower, upper
+        return clear_box(lower, upper)
 
     def readout(self) -> str:
         """Return the time, and the methods that have exploded."""

@@ -171,10 +171,8 @@ class Page:
         with self._gui.add_folder("mouse", expand_by_default=False):
             self._gui.add_markdown(HELP)
         if viewer.theory():
-            beside = self._gui.add_panel()
-            with beside.add_tab("equations"):
+            with self._gui.add_folder("equations", expand_by_default=False):  # a panel beside would cover a phone
                 self.theory = self._gui.add_markdown(viewer.theory(page=True))
-            beside.dock_left()
         viewer.help = True  # removes the hint at a key from the read-outs
 
     def run(self) -> None:
