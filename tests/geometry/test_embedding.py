@@ -37,7 +37,7 @@ def test_a_cage_fills_its_surface_and_hardly_leaves_it(torus: tuple[TriMesh, Tet
         outside = mesh.positions[winding_number(mesh.positions, corners) < 0.5]
         return float(np.linalg.norm(nearest_triangles(outside, corners)[0] - outside, axis=1).max(initial=0.0))
 
-    assert sticks_out(cage) < 0.3 * sticks_out(staircase)
+    assert sticks_out(cage) < 0.5 * sticks_out(staircase)
     assert (cage.volumes() > 0.05 * 0.08**3 / 6).all()
     assert 0.6 < cage.volume() / staircase.volume() < 1.0
     assert np.array_equal(cage.tets, staircase.tets)

@@ -144,7 +144,7 @@ class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
     @property
     def exploded(self) -> bool:
         """Return whether edges have exploded; the sheet then stays as it was before."""
-        return self.burst is not None
+        return self.burst is not None or super().exploded
 
     def advance(self) -> None:
         """Do one step of the integration, unless the sheet has exploded."""
