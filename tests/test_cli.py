@@ -203,7 +203,8 @@ def test_what_cannot_be_written_is_told_first(
     command: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file in place of the folder above: nothing is compiled or run for it, and the path is as it was given."""
-    find, asked = registry.find, []
+    find = registry.find
+    asked: list[Any] = []
 
     def noted(*arguments: str) -> Any:  # modules that are imported here keep it for later tests
         asked.append(arguments)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.kind import Kind
-from pbd_gym.formulas import Vec3, norm
+from pbd_gym.formulas import Number, Vec3, norm
 from pbd_gym.kernels.solve.projection import Residual
 from pbd_gym.runtime.checks import finite, not_negative
 
@@ -42,7 +42,7 @@ def prepare(
     }
 
 
-def embedded_point(x: Sequence[Vec3], weights: Sequence[float]) -> Residual:
+def embedded_point(x: Sequence[Vec3], weights: Sequence[Number]) -> Residual:
     """Return ``C(x) = |d|`` [m], with ``d = sum_k b_k x_k - x_0`` from particle 0 to its place in the tetrahedron 1-4.
 
     The weights b are the barycentric coordinates of the place at rest and add up to 1. Gradients ``-d / |d|`` and
