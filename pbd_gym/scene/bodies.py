@@ -1,4 +1,4 @@
-"""What the methods of a scene return of the bodies that they add."""
+"""Bodies as the methods of a scene return them: their particles and cells."""
 
 from __future__ import annotations
 

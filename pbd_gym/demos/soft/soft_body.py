@@ -36,7 +36,7 @@ def _check_mesh(name: str) -> None:
 
 @dataclass(frozen=True)
 class Shape:
-    """A body of the demonstration."""
+    """Tetrahedra of a body, and its surface if they carry one."""
 
     mesh: TetMesh
     """Tetrahedra."""
