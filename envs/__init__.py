@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.parts.starts import StartBank as StartBank
     from pbd_gym.envs.core.spaces.pixels import Pixels as Pixels
     from pbd_gym.envs.core.task import Completion as Completion
+    from pbd_gym.envs.core.task import Condition as Condition
     from pbd_gym.envs.core.task import Features as Features
     from pbd_gym.envs.core.task import Part as Part
     from pbd_gym.envs.core.task import Reduced as Reduced

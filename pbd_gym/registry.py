@@ -76,7 +76,7 @@ ENTRIES = (
     *_ids("RopeShape", "rope.shape", 100, "lay a rope into the shape of a letter"),
     *_ids("SoftLift", "soft.lift", 60, "lift a soft ball between two plates to a height, and hold it"),
     *_ids("SoftPush", "soft.push", 60, "push a soft block over the ground to a goal with a plate"),
-    *_ids("RopePush", "rope.push", 60, "push a rope over the ground to a goal with a plate"),
+    *_ids("RopePush", "rope.push", 90, "push a rope over the ground to a goal with a plate"),
     *_ids("RopeWhip", "rope.whip", 70, "swing a rope by one end so that the other hits a goal"),
     *_ids("SoftShape", "soft.shape", 60, "squeeze a bar of clay to a goal shape with two plates"),
     *_ids("PassWater", "water.pass_water", 75, "carry a cup of water along the ground without spilling"),

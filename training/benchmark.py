@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,21 +25,33 @@ from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
-from pbd_gym.training.episodes.rollouts import may_count_piercings, own_starts, reset_to_variations, unseen_arguments
+from pbd_gym.training.episodes.blind import BlindActor
+from pbd_gym.training.episodes.evaluation_states import (
+    SEED,
+    TEST,
+    check_split,
+    check_unseen,
+    current_digest,
+    digest_of_states,
+    joined,
+    make_evaluation_env,
+    named,
+    splits_of,
+    variants_of,
+)
+from pbd_gym.training.episodes.rollouts import reset_to_variations
 from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
-from pbd_gym.training.runs.named_policies import OWN, find_actor
-from pbd_gym.training.runs.run_files import NAME, origin
-from pbd_gym.training.settings.arguments import BENCHMARK_SEED
+from pbd_gym.training.runs.named_policies import OWN, find_actor, training_of
+from pbd_gym.training.runs.run_files import NAME, costs_of, origin
 
-STATES = 100
-"""Number of evaluation states of an id."""
-SEED = BENCHMARK_SEED
-"""Seed of the first episode, and of the bank with the evaluation states of tasks with start states. Both are reserved
-for this: agents are trained and chosen on others.
-"""
-SCRIPTS = ("expert", "random", "plan")
+SCRIPTS = ("expert", "random", "blind", "plan")
 """Policies without a file."""
+SEEDLESS = {
+    "expert": "an expert has no seed: it does the same each time",
+    "blind": "the seed of --policy blind is frozen",
+}
+"""Scripts that take no seed, and why."""
 SEEN = ("obs_mode", "pixels")
 """Environment arguments that an agent brings: they determine only its observations."""
 NAMES = re.compile(r"[^|\s]([^|\n\r]*[^|\s])?")
@@ -59,9 +70,11 @@ class Agent:
     seed: int
     actor: Actor
     file: str | None = None
-    """Digest of its file."""
+    """Digest of its file, or of a blind policy's actions."""
     env_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Arguments of the environment in which it was trained."""
+    training: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """What it took to train it, as far as it is known: ``demonstrations``, ``steps`` and ``processor_seconds``."""
 
 
 @dataclass(frozen=True)
@@ -79,49 +92,60 @@ class Episodes:
 
 
 def find_agent(
-    policy: str, env_id: str | None = None, name: str | None = None, seed: int | None = None, trust: bool = False
+    policy: str,
+    env_id: str | None = None,
+    name: str | None = None,
+    seed: int | None = None,
+    trust: bool = False,
+    split: str = TEST,
 ) -> Agent:
     """Return the agent that the command line calls by a name.
 
     Args:
-        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the one
-            that sees pictures, a file: model.zip of a training run, NAME.npz of a policy; or ``"module:function"`` of
-            your own, from a batch of observations to actions.
+        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"blind"`` for the best open-loop program of a search on
+            training starts, ``"trained"`` for the bundled agent, ``"pixels"`` for the one that sees pictures, a file:
+            model.zip of a training run, NAME.npz of a policy; or ``"module:function"`` of your own, from a batch of
+            observations to actions.
         env_id: environment; None for that of the file.
         name: what the result calls it, one line without ``|``; by default the policy, the algorithm of a training run
             or the name of a file.
         seed: seed of a random policy or a planner, or the seed to report for an agent that does not record it; by
             default that of the training run, or 0.
         trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
+        split: what it is to be evaluated on; see :data:`pbd_gym.training.episodes.evaluation_states.SPLITS`.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.named_policies.find_actor`; for a name that a
-        table cannot hold, a seed that does not belong to the agent, and an agent that was trained on these
-            very states.
+        table cannot hold, a seed that does not belong to the agent, a split that the id lacks, and an agent that was
+            trained on these very states or on what the split holds out.
     """
+    if env_id is not None:
+        check_split(env_id, split)
     if name is not None and not NAMES.fullmatch(name):
         raise ValueError(f"--name is what tables call the policy, in one line without |, got {name!r}")
-    if seed is not None and policy == "expert":
-        raise ValueError("an expert has no seed: it does the same each time")
+    if seed is not None and policy in SEEDLESS:
+        raise ValueError(SEEDLESS[policy])
     seed = None if seed is None else whole("seed", seed, 0)
     actor, trained_on, env_kwargs = find_actor(policy, env_id, seed or 0, trust)
     env_id = trained_on
-    if env_kwargs.get("starts_seed") == SEED:
-        raise ValueError(f"{policy} was trained on the benchmark's own states: its starts_seed is {SEED}")
+    check_split(env_id, split)
+    check_unseen(policy, env_id, split, env_kwargs)
     if policy in SCRIPTS or OWN.fullmatch(policy):
-        return Agent(find(env_id).id, name or policy, seed or 0, actor, env_kwargs=env_kwargs)
+        program = f"sha256:{actor.digest}" if isinstance(actor, BlindActor) else None
+        return Agent(find(env_id).id, name or policy, seed or 0, actor, program, env_kwargs, training_of(actor))
     if policy == "pixels":
         path = find_pixel_policy(env_id)
     else:
         path = SHIPPED / f"{env_id}.npz" if policy == "trained" else Path(policy)
     bundled = policy in ("trained", "pixels")
-    label, trained_seed = (policy if bundled else path.stem), 0
+    label, trained_seed, costs = (policy if bundled else path.stem), 0, {}
     if not bundled and (path.suffix == ".zip" or _of_a_run(path)):
         label, trained_seed = origin(path)
+        costs = costs_of(path)
         if seed not in (None, trained_seed):  # one agent under several seeds would count as several
             raise ValueError(f"{policy} was trained with seed {trained_seed}, not {seed}")
-    digest = _named(hashlib.sha256(path.read_bytes()))
-    return Agent(env_id, name or label, trained_seed if seed is None else seed, actor, digest, env_kwargs)
+    digest = named(hashlib.sha256(path.read_bytes()))
+    return Agent(env_id, name or label, trained_seed if seed is None else seed, actor, digest, env_kwargs, costs)
 
 
 def _of_a_run(path: Path) -> bool:
@@ -133,42 +157,8 @@ def _of_a_run(path: Path) -> bool:
     return path.name.startswith("model") and (folder / NAME).is_file()
 
 
-def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
-    """Return the environments of the protocol, one per evaluation state. They count piercings.
-
-    Args:
-        env_id: environment.
-        **seen: arguments out of :data:`SEEN`.
-    """
-    # A bank with its own seed shares no state with any that an agent may have been trained on, however large.
-    bank = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
-    counted: dict[str, Any] = {"piercings": True} if may_count_piercings(env_id) else {}
-    env: Any = gym.make_vec(env_id, STATES, **bank, **counted, **seen)
-    return env
-
-
-def digest_of_states(env: TaskVectorEnv) -> str:
-    """Return a digest of the episodes that a reset has begun: their start states, and the numbers of the task.
-
-    It is the SHA-256 of the id, the configuration, the action mode, the time limit and the seed as JSON, and of all
-    positions and goals [m] as little-endian float32.
-    """
-    about = {
-        "id": find(env.spec.id).id if env.spec else type(env).__name__, "config": dataclasses.asdict(env.config),
-        "action_mode": env.action_mode, "max_episode_steps": env.max_episode_steps, "seed": SEED,
-    }  # fmt: skip
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=repr).encode())
-    for array in (env.state.get_positions(), env.buffers.peek("goals")):
-        digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
-    return _named(digest)
-
-
-def _named(digest: Any) -> str:
-    return f"sha256:{digest.hexdigest()}"
-
-
-def run_episodes(agent: Agent) -> tuple[Episodes, str]:
-    """Run one episode from each evaluation state of an id.
+def run_episodes(agent: Agent, split: str = TEST) -> tuple[Episodes, str]:
+    """Run one episode from each evaluation state of a split of an id.
 
     Performance and success are those of the id, whatever the agent observes: with ``obs_mode="goal"`` they would
     differ, so such an agent acts in a second batch, which does the same to the bit.
@@ -180,10 +170,20 @@ def run_episodes(agent: Agent) -> tuple[Episodes, str]:
         ValueError: for an agent whose action mode differs from the id's, or that does not fit its spaces; for a task
         without an expert, if the expert is requested.
     """
+    parts = [_run_variant(agent, split, number) for number in range(len(variants_of(agent.env_id, split)))]
+    found = [episodes for episodes, _ in parts]
+    names = [field.name for field in dataclasses.fields(Episodes)]
+    whole_split = {name: np.concatenate([getattr(episodes, name) for episodes in found]) for name in names}
+    return Episodes(**whole_split), joined([digest for _, digest in parts])
+
+
+def _run_variant(agent: Agent, split: str, variant: int) -> tuple[Episodes, str]:
+    """Run the episodes of one variant of a split; see :func:`run_episodes`."""
     seen = {name: value for name, value in agent.env_kwargs.items() if name in SEEN}
     goals = seen.get("obs_mode") == "goal"
-    env = make_evaluation_env(agent.env_id, **({} if goals else seen))
-    acted = make_evaluation_env(agent.env_id, **seen) if goals else env
+    which: dict[str, Any] = {} if split == TEST else {"split": split, "variant": variant}
+    env = make_evaluation_env(agent.env_id, **which, **({} if goals else seen))
+    acted = make_evaluation_env(agent.env_id, **which, **seen) if goals else env
     try:
         mode = agent.env_kwargs.get("action_mode", env.action_mode)
         if mode != env.action_mode:
@@ -200,9 +200,10 @@ def run_episodes(agent: Agent) -> tuple[Episodes, str]:
 
 def _play(agent: Agent, env: TaskVectorEnv, acted: TaskVectorEnv, observation: Any) -> Episodes:
     """Run the episodes that have begun to their ends; the agent observes ``acted``, which mirrors ``env``."""
-    over, success = np.zeros(STATES, dtype=bool), np.zeros(STATES, dtype=bool)
+    count = env.num_envs
+    over, success = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     progress = Progress(f"{agent.env_id}, steps", env.max_episode_steps or 0)
-    final, best, steps = np.zeros(STATES), np.full(STATES, -np.inf), np.zeros(STATES, dtype=int)
+    final, best, steps = np.zeros(count), np.full(count, -np.inf), np.zeros(count, dtype=int)
     while not over.all():
         begins = not steps.any()
         try:
@@ -224,8 +225,8 @@ def _play(agent: Agent, env: TaskVectorEnv, acted: TaskVectorEnv, observation: A
     return Episodes(success, final, best, steps)
 
 
-def benchmark(agent: Agent) -> dict[str, Any]:
-    """Evaluate an agent by the protocol.
+def benchmark(agent: Agent, split: str = TEST) -> dict[str, Any]:
+    """Evaluate an agent by the protocol on a split.
 
     Returns:
         Plain data as described by ``training/reports/benchmark_result.json``.
@@ -233,14 +234,16 @@ def benchmark(agent: Agent) -> dict[str, Any]:
     Raises:
         ValueError: as :func:`run_episodes`.
     """
-    found, digest = run_episodes(agent)
+    found, digest = run_episodes(agent) if split == TEST else run_episodes(agent, split)
     final, best, success = np.round(found.final, DIGITS), np.round(found.best, DIGITS), found.success.astype(float)
     return {
         "schema": FORMAT,
         "id": agent.env_id,
         "policy": agent.policy,
         "seed": agent.seed,
+        "split": split,
         "states": digest,
+        "protocol": current_digest(agent.env_id, split),
         "success_rate": _rounded(success.mean()),
         "success_interval": [_rounded(end) for end in bootstrap_interval([success], mean)],
         "normalized_performance": _rounded(final.mean()),
@@ -253,7 +256,7 @@ def benchmark(agent: Agent) -> dict[str, Any]:
             "best": best.tolist(),
             "steps": found.steps.tolist(),
         },
-        "agent": {"file": agent.file, "trained_with": agent.env_kwargs},
+        "agent": {"file": agent.file, "trained_with": agent.env_kwargs, **agent.training},
         "versions": {
             "pbd_gym": pbd_gym.__version__, "warp": wp.config.version, "numpy": np.__version__,
             "gymnasium": gym.__version__,
@@ -282,6 +285,7 @@ def main(
     seed: int | None = None,
     out: Path | None = None,
     trust: bool = False,
+    split: str = TEST,
 ) -> list[dict[str, Any]]:
     """Evaluate a policy on ids, print a line for each, and write the results.
 
@@ -292,6 +296,7 @@ def main(
         seed: see :func:`find_agent`.
         out: JSON file; several results become a list.
         trust: see :func:`find_agent`.
+        split: see :func:`find_agent`; without ids, those that lack it are left out.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. If no ids are given, those in
@@ -303,11 +308,12 @@ def main(
     if not ids:
         every = [entry.id for entry in ENTRIES]
         known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}
-        chosen = list(known.get(policy, [None]))
+        chosen = [env_id for env_id in known.get(policy, [None]) if env_id is None or split in splits_of(env_id)]
     results = []
     for env_id in chosen:
         try:
-            results.append(benchmark(find_agent(policy, env_id, name, seed, trust)))
+            agent = find_agent(policy, env_id, name, seed, trust, split)
+            results.append(benchmark(agent) if split == TEST else benchmark(agent, split))
         except ValueError as error:
             if ids or policy not in SCRIPTS:
                 raise

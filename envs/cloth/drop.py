@@ -47,7 +47,9 @@ class ClothDrop(TowelTask):
             goal,
             hands=towel.hands(holding=True, lowest=config.lowest, height=2.0),
             starts=StartBank(towel.hanging),
-            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            score=WeightedMeasures(
+                config, modes, [Measure("distance", -1.0, goal.mean_distance)], conditions=goal.conditions(config)
+            ),
             reduced=towel.reduced(),
             expert=Script(self.plan),
         )
@@ -90,7 +92,8 @@ class ClothDropVectorEnv(TaskVectorEnv):
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
     and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been released and is
-    at rest.
+    at rest, with nine tenths of its particles within 0.05 m of their targets (`in_place`), and no edge of which goes
+    through it (`unpierced`).
 
     ## Starting State
 

@@ -18,6 +18,7 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.conditions import unpierced
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, actions_left, grown
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.measures import covered_area
@@ -96,7 +97,9 @@ class ClothFlatten(Task):
             keypoints=towel.keypoints(),
             goal_particles=np.zeros(0, dtype=np.int32),
             starts=StartBank(towel.crumpled),
-            score=WeightedMeasures(config, modes, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
+            score=WeightedMeasures(
+                config, modes, [Measure("coverage", 1.0, area.prepare)], best=area.flat, conditions=unpierced(config)
+            ),
             reduced=towel.reduced(),
             expert=Script(self.plan),
             symmetries=towel.anyhow(),
@@ -181,7 +184,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     `info` has `performance` (the covered area A), `normalized_performance` = (A - A0) / (A_flat - A0) with A0 at the
     start, and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` (no hand
     holds anything) and `at_rest` (the particles have moved by no more than `rest_speed`, 0.01 m/s, on average for
-    `rest_time`, 0.2 s), each of which `info` has as well.
+    `rest_time`, 0.2 s) and `unpierced` (no edge goes through cloth), each of which `info` has as well.
 
     ## Starting State
 

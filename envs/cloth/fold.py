@@ -15,12 +15,13 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.conditions import pairs_in_place, unpierced
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.parts.goals import GoalShape
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.measures import mean_distance_of_pairs
 from pbd_gym.envs.core.parts.starts import StartBank
-from pbd_gym.envs.core.task import World
+from pbd_gym.envs.core.task import Condition, World
 
 FIXATION = 1.2
 """Weight of the lower half's distance from its targets, relative to the distance between the halves."""
@@ -66,6 +67,10 @@ class Fold(GoalShape):
         shapes[:, self.upper, 1] += 2.0 * self.towel.radius
         return shapes
 
+    def conditions(self, config: Any, whole: bool = True) -> list[Condition]:
+        """Return the conditions for success: most pairs lie on each other and in place, and nothing is pierced."""
+        return [*pairs_in_place(config.in_place, self.upper, self.lower), *unpierced(config, whole)]
+
     def gap(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of the upper particles from the lower ones [m]."""
         pairs = device_indices(world, self.upper), device_indices(world, self.lower)
@@ -89,7 +94,7 @@ class ClothFold(TowelTask):
             towel,
             fold,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             reduced=towel.reduced(),
             expert=Script(self.plan, self.transfer),
         )
@@ -152,10 +157,12 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     this step) or `"normalized"`.
 
     `info` has `performance` p, which is `gap` + `fixation`; `normalized_performance` = (p - p0) / (p1 - p0), with p0 at
-    the start; and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` and
-    `at_rest`, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`. With `obs_mode="goal"`, `at_goal` is the condition of
-    the sparse reward, and success requires the other two as well. SoftGym divides by -p0. Here p1 is the best value for
-    two layers on top of each other: minus the thickness of the towel, which is next to nothing at SoftGym's resolution.
+    the start; and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released`,
+    `at_rest`, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`, `in_place` (of nine tenths of the pairs, the upper
+    particle is within 0.05 m of the lower one, and that of its target) and `unpierced` (no edge goes through cloth).
+    With `obs_mode="goal"`, `at_goal` is the condition of the sparse reward; success requires the others as well.
+    SoftGym divides by -p0. Here p1 is the best value for two layers on top of each other: minus the thickness of the
+    towel, which is next to nothing at SoftGym's resolution.
 
     ## Starting State
 

@@ -37,7 +37,7 @@ class ClothFoldCrumpled(TowelTask):
             towel,
             fold,
             starts=StartBank(towel.crumpled),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             reduced=towel.reduced(),
             expert=Script(self.plan),
         )
@@ -91,7 +91,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel must be released and at rest.
+    success, for which the towel must be released, at rest, `in_place` and `unpierced`.
 
     ## Starting State
 

@@ -44,7 +44,7 @@ class ClothFoldDiagonal(TowelTask):
             towel,
             fold,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             expert=Script(self.plan),
             symmetries=(),
         )
@@ -82,7 +82,7 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel must be released and at rest.
+    success, for which the towel must be released, at rest, `in_place` and `unpierced`.
 
     ## Starting State
 

@@ -33,7 +33,7 @@ class ClothFoldDrop(TowelTask):
             fold,
             hands=towel.hands(holding=True, height=2.0),
             starts=StartBank(towel.hanging),
-            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best, conditions=fold.conditions(config)),
             reduced=towel.reduced(),
             expert=Script(self.plan),
         )
@@ -70,7 +70,7 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success, for which the towel must be released and at rest.
+    success, for which the towel must be released, at rest, `in_place` and `unpierced`.
 
     ## Starting State
 

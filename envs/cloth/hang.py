@@ -116,7 +116,9 @@ class ClothHang(TowelTask):
             hands=towel.hands(2, 3, height=1.6),
             starts=StartBank(self.sample_starts),
             parts=[goal, Rod(towel, config, "size" in modes.ranges)],
-            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            score=WeightedMeasures(
+                config, modes, [Measure("distance", -1.0, goal.mean_distance)], conditions=goal.conditions(config)
+            ),
             expert=Script(self.plan),
             view_box=(np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side),
         )
@@ -184,7 +186,8 @@ class ClothHangVectorEnv(TaskVectorEnv):
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
     and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been released and is
-    at rest.
+    at rest, with nine tenths of its particles within 0.05 m of their targets (`in_place`), and no edge of which goes
+    through it (`unpierced`).
 
     ## Starting State
 

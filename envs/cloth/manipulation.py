@@ -29,18 +29,23 @@ from pbd_gym.envs.core.task import World, worked_out_once
 FOLDS = {
     "half": ((1.0, 0.0), 0.0),
     "third": ((1.0, 0.0), 1.0 / 6.0),
+    "quarter": ((1.0, 0.0), 0.25),
     "diagonal": ((1.0, 1.0), 0.0),
     "corner": ((1.0, 1.0), 0.2),
 }
 """Folds of a square of side 1 about the origin: the direction from there to the crease, and its distance. The part
-beyond the crease is folded over: a half, a third, a triangle, or a corner, which ends up beyond the centre (one laid
-onto the centre is too small to stay there: the crease opens).
+beyond the crease is folded over: a half, a third, a quarter, a triangle, or a corner, which ends up beyond the centre
+(one laid onto the centre is too small to stay there: the crease opens).
 """
 FLAT = ("flat", 0)
 """Goal of a towel that is folded at the start."""
-HELD_OUT = (("half", 3), ("third", 1), ("diagonal", 2), ("corner", 0))
+UNSEEN = ("quarter", "corner")
+"""Folds for evaluation: a distance of the crease, and a kind of fold, that training does not have. A goal that is
+merely turned would test nothing, since agents may see the images of what they have learnt.
+"""
+HELD_OUT = tuple((kind, turn) for kind in UNSEEN for turn in range(4))
 """Goals for evaluation: a fold, and its rotation in right angles."""
-TRAINING = (FLAT, *((kind, turn) for kind in FOLDS for turn in range(4) if (kind, turn) not in HELD_OUT))
+TRAINING = (FLAT, *((kind, turn) for kind in FOLDS for turn in range(4) if kind not in UNSEEN))
 """Goals for training."""
 
 
@@ -108,11 +113,12 @@ class TowelGoals(TowelTask):
             Measure("fold", -1.0, partial(self.distance, 0)),
             Measure("fixation", -FIXATION, partial(self.distance, 1)),
         ]
+        goal = GoalShape(towel.indices.ravel(), self.wanted)
         super().__init__(
             towel,
-            GoalShape(towel.indices.ravel(), self.wanted),
+            goal,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, measures),
+            score=WeightedMeasures(config, modes, measures, conditions=goal.conditions(config)),
             expert=Script(self.plan),
             symmetries=towel.in_place(),
         )
@@ -184,11 +190,13 @@ class ManipulationVectorEnv(TaskVectorEnv):
     ## Description
 
     Many tasks for one agent. A square towel lies flat, and a goal shows how to fold it: in half over any of
-    its sides, a third of it from any side, along a diagonal from any corner, or any corner to the centre. Or it lies
-    folded, and the goal is the flat towel. Each episode has its own goal, in each environment of a batch.
+    its sides, a third or a quarter of it from any side, along a diagonal from any corner, or any corner beyond the
+    centre. Or it lies folded, and the goal is the flat towel. Each episode has its own goal, in each environment of a
+    batch.
 
-    Thirteen goals are for training. Four are held out, one of each type of fold: `split="eval"` begins with them, and
-    they show whether an agent follows the goal rather than what it has memorised.
+    Thirteen goals are for training. Eight are held out, the quarters and the corners: `split="eval"` begins with them.
+    Training has neither that distance of a crease nor that kind of fold, in any orientation, so they show whether an
+    agent follows the goal rather than what it has memorised.
 
     ## Action Space
 
@@ -210,7 +218,8 @@ class ManipulationVectorEnv(TaskVectorEnv):
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `fold` + `fixation` as the
     performance p and p1 = 0; success is a normalized performance of at least 0.8 (`at_goal`) of a towel that has been
-    released and is at rest.
+    released and is at rest, with nine tenths of its particles within 0.05 m of their targets (`in_place`), and no edge
+    of which goes through it (`unpierced`).
 
     ## Starting State
 

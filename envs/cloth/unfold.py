@@ -93,7 +93,9 @@ class ClothUnfold(TowelTask):
             towel,
             goal,
             starts=StartBank(self.sample_starts),
-            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            score=WeightedMeasures(
+                config, modes, [Measure("distance", -1.0, goal.mean_distance)], conditions=goal.conditions(config)
+            ),
             expert=Script(self.plan, self.transfer),
             symmetries=towel.in_place(),
         )
@@ -142,7 +144,8 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
     and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been released and is
-    at rest.
+    at rest, with nine tenths of its particles within 0.05 m of their targets (`in_place`), and no edge of which goes
+    through it (`unpierced`).
 
     ## Starting State
 

@@ -79,6 +79,20 @@ def put_down(config: Any, action_mode: ActionMode) -> Completion:
     return Completion(action_mode in PICKER_MODES, config.rest_speed, config.rest_time)
 
 
+@dataclass(frozen=True)
+class Condition:
+    """A condition for success that a task states itself, such as that nothing has been spilled."""
+
+    name: str
+    """Entry of ``info``, which says whether it is met."""
+    prepare: Callable[[World, Any], Any]
+    """Function of a world and a device array, shape (num_envs,), int32, that returns the launch that writes 1 where it
+    is met and 0 elsewhere; see :func:`pbd_gym.envs.core.data.buffers.prepare`.
+    """
+    required: bool = True
+    """Whether success requires it; otherwise ``info`` alone reports it."""
+
+
 class Part:
     """A part of a task with its own buffers, or with launches at the beginning of an episode."""
 
@@ -111,7 +125,15 @@ class Score(Part):
     success_at: float = 0.0
     """Normalised performance that counts as being at the goal; 0 if the score decides that itself."""
     completion: Completion = Completion()
-    """Further conditions for success."""
+    """Further conditions for success: let go, at rest."""
+    conditions: Sequence[Condition] = ()
+    """Further conditions for success, of the task itself."""
+
+    @property
+    def condition_names(self) -> tuple[str, ...]:
+        """Entries of ``info`` for the separate conditions; none for the goal alone."""
+        own = tuple(condition.name for condition in self.conditions)
+        return (*(self.completion.conditions or ("at_goal",) * bool(own)), *own)
 
     def rate(self, world: World) -> Launches:
         """Return the launches that rate every environment."""

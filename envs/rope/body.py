@@ -44,6 +44,8 @@ class RopeTaskConfig(PickerConfig):
     """Coulomb coefficient of the rope on itself."""
     reach: float = 0.05
     """Distance from which a hand grasps [m]."""
+    off_chord: float = 0.02
+    """Largest distance of a particle from the line of both ends at which a rope counts as straight [m]."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,6 +39,31 @@ def length_error(
 
 @wp.kernel
 @no_type_check
+def straight(
+    # In:
+    count: int,
+    most: float,
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    met: wp.array1d[wp.int32],
+):
+    """Check that none of the first ``count`` particles is farther than ``most`` from the line of both ends [m]."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    origin = point(positions, group, 0, lane)
+    along = wp.normalize(point(positions, group, count - 1, lane) - origin)
+    worst = float(0.0)
+    for i in range(count):
+        offset = point(positions, group, i, lane) - origin
+        worst = wp.max(worst, wp.length(offset - wp.dot(offset, along) * along))
+    met[env] = wp.where(worst <= most * parameters[env, SIZE], 1, 0)
+
+
+@wp.kernel
+@no_type_check
 def mean_distance_to_shape(
     # In:
     start: wp.array1d[wp.int32],
@@ -67,6 +92,7 @@ def matched_distance(
     # In:
     particles: wp.array1d[wp.int32],
     goals: wp.array3d[float],
+    radius: float,
     parameters: wp.array2d[float],
     lanes: int,
     positions: wp.array4d[float],
@@ -79,8 +105,11 @@ def matched_distance(
     visited: wp.array2d[wp.int32],
     # Out:
     distance: wp.array1d[float],
+    near_share: wp.array1d[float],
 ):
     """Return the mean distance of particles to goals, assigned so that the sum is smallest [m].
+
+    ``near_share`` is the share of the particles within ``radius`` of their goals.
 
     The assignment is exact: shortest augmenting paths over reduced costs, O(k^3).
     Kuhn, "The Hungarian method for the assignment problem", 1955, doi:10.1002/nav.3800020109; Jonker and Volgenant,
@@ -131,11 +160,24 @@ def matched_distance(
             taken_by[env, column] = taken_by[env, before]
             column = before
     total = float(0.0)
+    near = int(0)
     for j in range(1, count + 1):
         if taken_by[env, j] > 0:
             q = point(positions, group, particles[taken_by[env, j] - 1], lane)
-            total += wp.length(q - wp.vec3(goals[env, j - 1, 0], goals[env, j - 1, 1], goals[env, j - 1, 2]))
+            away = wp.length(q - wp.vec3(goals[env, j - 1, 0], goals[env, j - 1, 1], goals[env, j - 1, 2]))
+            total += away
+            if away <= radius * parameters[env, SIZE]:
+                near += 1
     distance[env] = total / (float(count) * parameters[env, SIZE])
+    near_share[env] = float(near) / float(count)
+
+
+@wp.kernel
+@no_type_check
+def share_reached(shares: wp.array1d[float], least: float, met: wp.array1d[wp.int32]):
+    """Check that a share is at least ``least``."""
+    env = wp.tid()
+    met[env] = wp.where(shares[env] + 1.0e-3 >= least, 1, 0)
 
 
 @wp.kernel

@@ -15,6 +15,7 @@ from pbd_gym.envs.core.data.modes import ActionMode, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.data.symmetries import MIRROR_X, MIRROR_Z
 from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.experts import actions_left, goals_and_points, paddle_actions, paddle_poses
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
@@ -90,7 +91,9 @@ class RopePush(Task):
             goal_particles=rope.keypoints(),
             starts=StartBank(self.sample_starts),
             parts=[StartGoals(self.goals)],
-            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.03),
+            score=WeightedMeasures(
+                config, modes, [goal_distance()], goal_tolerance=0.03, conditions=in_place(config.in_place)
+            ),
             expert=self.push_in_strokes,
             symmetries=rope.anyhow(MIRROR_X, MIRROR_Z, hands=()),
             goal_shapes=self.shapes,
@@ -260,9 +263,10 @@ class RopePushVectorEnv(TaskVectorEnv):
 
     `distance`: minus the mean distance of the ten particles to their own goals [m] (DaXBench takes the exponential of
     minus ten times such a distance); `effort` is 0 unless `effort_weight` is given. `info["performance"]` is the
-    distance term p, and `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of
-    it (`info["at_goal"]`), of a rope at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01
-    m/s, on average for `rest_time`, 0.2 s). Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
+    distance term p, and `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of it
+    (`info["at_goal"]`), with nine of the ten particles within 0.03 m (`in_place`), of a rope at rest (`at_rest`: its
+    particles have moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s). Other reward modes:
+    see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
@@ -272,7 +276,7 @@ class RopePushVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 60 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
+    Truncated after 90 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 

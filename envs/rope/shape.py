@@ -10,16 +10,17 @@ import warp as wp
 
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.buffers import device_indices, device_points, prepare
+from pbd_gym.envs.core.data.buffers import Launches, device_indices, device_points, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
-from pbd_gym.envs.core.task import Reduced, Task, World
+from pbd_gym.envs.core.task import Condition, Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.laying import LETTERS, HandOverHand, written
-from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape
+from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape, share_reached
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class RopeShape(Task):
             goal_particles=rope.keypoints(),
             starts=StartBank(rope.tangled),
             parts=[StartGoals(self.goals)],
-            score=WeightedMeasures(config, modes, [distance], goal_tolerance=0.02),
+            score=WeightedMeasures(config, modes, [distance], goal_tolerance=0.02, conditions=self.conditions()),
             reduced=Reduced(rope.keypoints(), goals=True),
             expert=HandOverHand(config.rope_length),
             goal_shapes=self.shapes,
@@ -89,13 +90,30 @@ class RopeShape(Task):
             world.state.positions_scalar, out,
         )  # fmt: skip
 
+    def conditions(self) -> list[Condition]:
+        """Return the conditions for success: most points lie at their goals, in the best pairing unless ordered."""
+        least = self.config.in_place
+        if self.config.ordered or least == 0.0:
+            return in_place(least)
+        return [Condition("in_place", self.most_matched)]
+
+    def most_matched(self, world: World, met: Any) -> Any:
+        """Return the launches that check that most of the ten points are near their goals in the best pairing."""
+        distance, share = (wp.zeros(world.num_envs, dtype=float, device=world.model.device) for _ in range(2))
+        check = prepare(world, share_reached, share, self.config.in_place, met)
+        return Launches([self.matched(world, distance, share), check])
+
     def matched_distance(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of the ten points from the ten goals, in the best pairing [m]."""
+        return self.matched(world, out, wp.zeros(world.num_envs, dtype=float, device=world.model.device))
+
+    def matched(self, world: World, distance: Any, share: Any) -> Any:
+        """Return the launch for that distance [m], and for the share of the points near their goals."""
         b, shape = world.buffers, (world.num_envs, len(self.goal_particles) + 1)
         scratch = [wp.zeros(shape, dtype=kind, device=world.model.device) for kind in 3 * [float] + 3 * [wp.int32]]
         return prepare(
-            world, matched_distance, device_indices(world, self.goal_particles), b["goals"], b["parameters"],
-            world.model.lanes, world.state.positions_scalar, *scratch, out,
+            world, matched_distance, device_indices(world, self.goal_particles), b["goals"], self.score.goal_radius,
+            b["parameters"], world.model.lanes, world.state.positions_scalar, *scratch, distance, share,
         )  # fmt: skip
 
 
@@ -137,10 +155,11 @@ class RopeShapeVectorEnv(TaskVectorEnv):
 
     `distance`: minus the mean distance of the ten points from the ten goals in the pairing whose sum is smallest [m],
     an exact assignment; with `ordered=True` minus the mean distance of all particles from their own goals. `effort` is
-    0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is (p
-    - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it, of a rope that has been released
-      and is at rest, as in :class:`pbd_gym.envs.RopeStraightenVectorEnv`; with `obs_mode="goal"` it requires the goals
-      to be reached instead of the 0.9. Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
+    0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is
+    (p - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it, with nine of the ten points
+    within 0.02 m of goals (`in_place`), of a rope that has been released and is at rest, as in
+    :class:`pbd_gym.envs.RopeStraightenVectorEnv`; with `obs_mode="goal"` it requires the goals to be reached instead of
+    the 0.9. Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

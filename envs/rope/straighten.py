@@ -15,9 +15,12 @@ from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER
 from pbd_gym.envs.core.parts.experts import grip_positions, held_particles, picker_actions, sizes
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
-from pbd_gym.envs.core.task import Reduced, Task, World
+from pbd_gym.envs.core.task import Condition, Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
-from pbd_gym.envs.rope.measures import length_error
+from pbd_gym.envs.rope.measures import length_error, straight
+
+NEAR = 0.4
+"""Distance from an end at which the expert closes a hand, as a share of its reach: the next particle is farther."""
 
 
 class RopeStraighten(Task):
@@ -38,7 +41,9 @@ class RopeStraighten(Task):
             keypoints=rope.keypoints(),
             goal_particles=np.zeros(0, dtype=np.int32),
             starts=StartBank(rope.tangled),
-            score=WeightedMeasures(config, modes, [error], zero=-config.rope_length),
+            score=WeightedMeasures(
+                config, modes, [error], zero=-config.rope_length, conditions=[Condition("straight", self.is_straight)]
+            ),
             reduced=Reduced(rope.keypoints()),
             expert=self.pull_apart,
             symmetries=rope.anyhow(MIRROR_X, QUARTER),
@@ -51,6 +56,14 @@ class RopeStraighten(Task):
         return prepare(
             world, length_error, 0, config.particles - 1, config.rope_length, parameters, world.model.lanes,
             world.state.positions_scalar, out,
+        )  # fmt: skip
+
+    def is_straight(self, world: World, met: Any) -> Any:
+        """Return the launch that checks that no particle is far from the chord between the ends."""
+        b, lanes = world.buffers, world.model.lanes
+        return prepare(
+            world, straight, self.config.particles, self.config.off_chord, b["parameters"], lanes,
+            world.state.positions_scalar, met,
         )  # fmt: skip
 
     def pull_apart(self, world: World) -> np.ndarray:
@@ -78,7 +91,9 @@ class RopeStraighten(Task):
         straight = np.where((held >= 0).any(axis=1), holding & still, b.peek("at_goal") > 0)
         targets = np.where(holding[:, None, None], apart, ends)
         targets = np.where(straight[:, None, None], grip_positions(world), targets)
-        return picker_actions(world, targets, ~wrong & ~straight[:, None])
+        # On the way there from elsewhere a closed hand would take hold of whatever it comes across.
+        there = np.linalg.norm(grip_positions(world) - ends, axis=2) < NEAR * self.config.reach
+        return picker_actions(world, targets, (there | (held >= 0)) & ~wrong & ~straight[:, None])
 
 
 class RopeStraightenVectorEnv(TaskVectorEnv):
@@ -126,9 +141,9 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     `error`: minus the difference between the distance of the ends and the length L of the rope [m]; `effort` is 0
     unless `effort_weight` is given. `info["performance"]` is the error term p, and `normalized_performance` is (p + L)
     / L as in SoftGym: 1 for a straight rope and 0 for ends that meet, whatever the start. Success is 0.9 of it
-    (`info["at_goal"]`), of a rope that no hand holds (`released`) and that is at rest (`at_rest`: its particles have
-    moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s). Other reward modes: see
-    :class:`pbd_gym.envs.TaskVectorEnv`.
+    (`info["at_goal"]`), with no particle farther than 2 cm from the line of the ends (`straight`), of a rope that no
+    hand holds (`released`) and that is at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01
+    m/s, on average for `rest_time`, 0.2 s). Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

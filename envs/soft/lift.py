@@ -14,6 +14,7 @@ from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.hands import Hands, Paddle, slots_of
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.experts import goals_and_points, paddle_actions, paddle_poses, sizes
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures, goal_distance
@@ -88,7 +89,14 @@ class SoftLift(Task):
             goal_particles=body.middle,
             starts=StartBank(body.sample_starts, body.strains),
             parts=[StartGoals(self.goal_sets)],
-            score=WeightedMeasures(config, modes, measures, goal_tolerance=0.02, completion=held_up),
+            score=WeightedMeasures(
+                config,
+                modes,
+                measures,
+                goal_tolerance=0.02,
+                completion=held_up,
+                conditions=in_place(config.in_place),
+            ),
             expert=self.squeeze_and_lift,
             view_box=hands_box(hands),
         )
@@ -202,9 +210,9 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     `near` shows the way to the ball and is not part of the performance. `performance` is `distance`, and
     `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
-    now (`at_goal`) and the ball at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.02 m/s, on
-    average for `rest_time`, 0.2 s). The task is to hold it, so nothing has to be released.
-    `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
+    now (`at_goal`), the middle within 0.02 m (`in_place`) and the ball at rest (`at_rest`: its particles have moved by
+    no more than `rest_speed`, 0.02 m/s, on average for `rest_time`, 0.2 s). The task is to hold it, so nothing has to
+    be released. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
     `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State

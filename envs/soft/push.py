@@ -12,6 +12,7 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.hands import Hands, Paddle
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.experts import goals_and_points, paddle_actions, paddle_poses, sizes
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
@@ -91,7 +92,9 @@ class SoftPush(Task):
             goal_particles=body.middle,
             starts=StartBank(body.sample_starts, body.strains),
             parts=[StartGoals(self.goal_sets)],
-            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.02),
+            score=WeightedMeasures(
+                config, modes, [goal_distance()], goal_tolerance=0.02, conditions=in_place(config.in_place)
+            ),
             expert=self.push_along_the_line,
             view_box=self.shown(),
         )
@@ -193,11 +196,10 @@ class SoftPushVectorEnv(TaskVectorEnv):
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
     `performance` is the first of them, and `normalized_performance` is 0 at the start and 1 at the goal. `is_success`:
-    `normalized_performance` is at least 0.9 now (`at_goal`) and the block at rest (`at_rest`: its
-    particles have moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s).
-    `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
-    sparse by default: 0 within 0.02 m and -1 elsewhere.
+    `normalized_performance` is at least 0.9 now (`at_goal`), the middle within 0.02 m (`in_place`) and the block at
+    rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2
+    s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
+    `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State
 

@@ -13,6 +13,7 @@ from pbd_gym.envs.core.data.hands import Hands, Paddle
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.start_bank import cached
 from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.conditions import in_place
 from pbd_gym.envs.core.parts.experts import paddle_actions, paddle_poses, sizes
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
@@ -101,7 +102,9 @@ class SoftShape(Task):
             goal_particles=edges,
             starts=StartBank(body.sample_starts, body.strains),
             parts=[StartGoals(self.goals)],
-            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.0025),
+            score=WeightedMeasures(
+                config, modes, [goal_distance()], goal_tolerance=0.0025, conditions=in_place(config.in_place)
+            ),
             expert=self.follow_recipe,
             goal_shapes=self.shapes,
             view_box=hands_box(hands, 0.9),
@@ -231,10 +234,10 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     `performance` is the first of them, about -0.01 at the start; `normalized_performance` is 0 at the start, 1 at the
     goal shape, and below 0 if the bar was pushed away or squeezed flat. `is_success`: `normalized_performance` is at
-    least 0.75 now (`at_goal`) and the clay at rest (`at_rest`), as in :class:`pbd_gym.envs.SoftPushVectorEnv`.
-    `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
-    sparse by default: 0 while the mean distance is within 0.0025 m and -1 elsewhere.
+    least 0.75 now (`at_goal`), nine tenths of the points within 2.5 mm (`in_place`) and the clay at rest (`at_rest`),
+    as in :class:`pbd_gym.envs.SoftPushVectorEnv`. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
+    :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone, sparse by
+    default: 0 while the mean distance is within 0.0025 m and -1 elsewhere.
 
     ## Starting State
 

@@ -47,6 +47,8 @@ class WaterTaskConfig(ManipulationConfig):
     """Rate at which particles lose velocity to the air [1/s]."""
     substeps: int | None = 16
     """Simulation steps per action."""
+    most_spilled: float = 0.03
+    """Largest share of the water outside the cups at which success is possible."""
     settle_time: float = 0.8
     """Time in which the water comes to rest in the cup before an episode starts [s]."""
     rest_speed: float = 0.03

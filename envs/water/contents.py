@@ -11,10 +11,11 @@ import warp as wp
 
 from pbd_gym.envs.core.data.buffers import Buffers, Launches, device_indices, prepare
 from pbd_gym.envs.core.data.modes import Modes
-from pbd_gym.envs.core.parts.manipulation import ManipulationConfig, Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.measures import depot_of, is_there
 from pbd_gym.envs.core.spaces.observations import bounded
-from pbd_gym.envs.core.task import Part, World
+from pbd_gym.envs.core.task import Condition, Part, World
+from pbd_gym.envs.water.body import WaterTaskConfig
 from pbd_gym.envs.water.cup import Cup, CupRow, is_inside, rim_above, tilt
 
 wp.set_module_options({"enable_backward": False})
@@ -80,6 +81,22 @@ def share_of(contents: wp.array2d[float], column: int, missing: int, out: wp.arr
     env = wp.tid()
     found = contents[env, column]
     out[env] = wp.where(missing != 0, 1.0 - found, found)
+
+
+@wp.kernel
+@no_type_check
+def little_spilled(contents: wp.array2d[float], most: float, met: wp.array1d[wp.int32]):
+    """Check that the share of the particles in neither cup is at most ``most``."""
+    env = wp.tid()
+    met[env] = wp.where(1.0 - contents[env, FIRST] - contents[env, POURED] <= most, 1, 0)
+
+
+@wp.kernel
+@no_type_check
+def both(other: wp.array1d[wp.int32], met: wp.array1d[wp.int32]):
+    """Check that a condition is met, and the other one as well."""
+    env = wp.tid()
+    met[env] = met[env] * other[env]
 
 
 @wp.kernel
@@ -246,24 +263,35 @@ class CupScore(WeightedMeasures):
         contents: counter of the contents.
         measures: terms of the performance.
         best: performance that counts as 1 when normalised.
+        dry: whether success requires that hardly anything is spilled; otherwise that is merely reported.
     """
 
     def __init__(
         self,
-        config: ManipulationConfig,
+        config: WaterTaskConfig,
         modes: Modes,
         contents: Sequence[Contents],
         measures: Sequence[Measure],
         best: float = 0.0,
+        dry: bool = True,
     ) -> None:
-        super().__init__(config, modes, measures, best=best)
-        self.contents = contents
+        super().__init__(config, modes, measures, best=best, conditions=[Condition("unspilled", self.unspilled, dry)])
+        self.contents, self.spilled = contents, config.most_spilled
 
     def add_buffers(self, buffers: Buffers) -> None:
         super().add_buffers(buffers)
         buffers.add("expert_memory")  # of its last action: a state that is restored has it, too
         for part in self.contents:
             part.add_buffers(buffers)
+
+    def unspilled(self, world: World, met: Any) -> Any:
+        """Return the launches that check that hardly anything is in neither cup, of whatever is in them."""
+        others = [wp.zeros(world.num_envs, dtype=wp.int32, device=world.model.device) for _ in self.contents[1:]]
+        checks = [
+            prepare(world, little_spilled, world.buffers[part.name], self.spilled, out)
+            for part, out in zip(self.contents, (met, *others), strict=True)
+        ]
+        return Launches([*checks, *(prepare(world, both, other, met) for other in others)])
 
     def rate(self, world: World) -> Launches:
         """Return the launches that rate every environment."""

@@ -169,9 +169,9 @@ class PassWaterVectorEnv(TaskVectorEnv):
 
     `performance` is the sum of the first two, and `normalized_performance` is 0 at the start and 1 at the goal with all
     the water. `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`; so at most 1.2 % are spilled, or
-    the cup is within 0.12 m), and the water at rest (`at_rest`: its particles have moved by no more than `rest_speed`,
-    0.03 m/s, on average for `rest_time`, 0.2 s), which requires a cup at rest. `reward_mode="delta"`, `"normalized"`
-    and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
+    the cup is within 0.12 m), at most 3 % outside the cup (`unspilled`), and the water at rest (`at_rest`: its
+    particles have moved by no more than `rest_speed`, 0.03 m/s, on average for `rest_time`, 0.2 s), which requires a
+    cup at rest. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

@@ -80,7 +80,7 @@ class PourSoup(TwoCups):
         """Particles of the tofu, shape (k,), int32."""
         tofu, weight = Contents(self.cup, self.target, self.tofu, "tofu"), config.tofu_weight
         measures = [self.contents.share("soup", 1.0 - weight, POURED), tofu.share("tofu", weight, POURED)]
-        self.score = CupScore(config, modes, [self.contents, tofu], measures, best=1.0)
+        self.score = CupScore(config, modes, [self.contents, tofu], measures, best=1.0, dry=False)
         self.features = Features(15, self.observe)
 
     def add_tofu(self) -> np.ndarray:
@@ -159,8 +159,8 @@ class PourSoupVectorEnv(TaskVectorEnv):
     `performance` is the sum of the first two, and `normalized_performance` is 0 at the start and 1 when all is poured.
     `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`), which requires both pieces and four fifths
     of the soup, and everything at rest (`at_rest`: particles have moved by no more than `rest_speed`, 0.03 m/s, on
-    average for `rest_time`, 0.2 s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.TaskVectorEnv`.
+    average for `rest_time`, 0.2 s). `unspilled` says whether at most 3 % of either is outside the bowls; success does
+    not require it. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

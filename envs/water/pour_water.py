@@ -72,10 +72,10 @@ class PourWaterVectorEnv(TaskVectorEnv):
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
     `performance` is the first of them, and `normalized_performance` is 0 at the start and 1 when all is poured.
-    `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`; so at most a tenth is spilled or left), and
-    the water at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.03 m/s, on average for
-    `rest_time`, 0.2 s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.TaskVectorEnv`.
+    `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`; so at most a tenth is spilled or left), at
+    most 3 % outside the cups (`unspilled`), and the water at rest (`at_rest`: its particles have moved by no more than
+    `rest_speed`, 0.03 m/s, on average for `rest_time`, 0.2 s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as
+    in :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

@@ -113,10 +113,10 @@ class PourWaterAmountVectorEnv(TaskVectorEnv):
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
     `performance` is the first of them, and `normalized_performance` is 0 at the start and 1 for the right amount.
-    `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`: the amount is right to a tenth of it), and
-    the water at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.03 m/s, on average for
-    `rest_time`, 0.2 s). `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.TaskVectorEnv`.
+    `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`: the amount is right to a tenth of it), at
+    most 3 % of the water outside the cups, whenever it was spilled (`unspilled`), and the water at rest (`at_rest`: its
+    particles have moved by no more than `rest_speed`, 0.03 m/s, on average for `rest_time`, 0.2 s).
+    `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 

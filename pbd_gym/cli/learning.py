@@ -37,13 +37,17 @@ def declare(commands: Any) -> None:
     protocol.add_argument(
         "--policy",
         default="expert",
-        help="expert (default), random, trained, pixels, plan, a file: model.npz, model.zip, or your own: "
+        help="expert (default), random, blind, trained, pixels, plan, a file: model.npz, model.zip, or your own: "
         "module:function, from a batch of observations to actions",
     )
     protocol.add_argument("--name", help="name in the result (default: the policy, or its algorithm or file)")
     protocol.add_argument(
         "--seed", type=natural, help="seed of a random policy or a planner, or of an agent's training"
     )
+    protocol.add_argument(
+        "--split", default="test", choices=("test", "held_out", "shift"),
+        help="test (default), held_out (goals of kinds that no training has seen) or shift (materials and sizes)",
+    )  # fmt: skip
     protocol.add_argument("--out", type=Path, metavar="FILE", help="write the result here (.json)")
     protocol.add_argument("--trust", action="store_true", help=TRUST)
     board = add(commands, "leaderboard", _leaderboard, "make a page of results of pbd-gym benchmark")
@@ -103,7 +107,7 @@ def _benchmark(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.training import benchmark
 
     check_writable(args.out)
-    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust)
+    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust, args.split)
 
 
 def _leaderboard(args: argparse.Namespace, rest: list[str]) -> None:

@@ -17,7 +17,7 @@ from pbd_gym.training.reports.intervals import interquartile_mean
 KIND = "a result of pbd-gym benchmark"
 SCHEMA = Path(__file__).with_name("benchmark_result.json")
 """The JSON schema of a result."""
-FORMAT = "pbd-gym benchmark 1"
+FORMAT = "pbd-gym benchmark 2"
 """Version of the format, ``schema`` in a result."""
 TOLERANCE = 2e-6
 """Largest difference of a result's number from that of its episodes: both are rounded to six decimals."""
@@ -36,6 +36,9 @@ def check_result(result: Any) -> None:
     Raises:
         ValueError: for the first mismatch.
     """
+    made = result.get("schema") if isinstance(result, dict) else None
+    if isinstance(made, str) and made != FORMAT and made.startswith(FORMAT.rsplit(" ", 1)[0]):
+        raise ValueError(f"it is of the format {made!r}, and this version has {FORMAT!r}: run pbd-gym benchmark again")
     json_schema.check(result, schema())
     episodes = result["episodes"]
     final = np.array(episodes["final"])

@@ -13,6 +13,8 @@ import numpy as np
 
 REPEATS = 10_000
 """Number of bootstrap samples of an interval."""
+CHUNK = 1_000
+"""Number of bootstrap samples at a time."""
 COVERAGE = 0.95
 """Share of the samples within the interval."""
 
@@ -42,21 +44,30 @@ def mean(scores: np.ndarray) -> np.ndarray:
 
 
 def bootstrap_interval(
-    strata: Sequence[np.ndarray], statistic: Callable[[np.ndarray], np.ndarray] = interquartile_mean
+    strata: Sequence[np.ndarray],
+    statistic: Callable[[np.ndarray], np.ndarray] = interquartile_mean,
+    repeats: int = REPEATS,
 ) -> tuple[float, float]:
     """Return the 95 % interval of a statistic by the percentiles of a stratified bootstrap.
 
     Each stratum, such as the runs of one id, is resampled with replacement; the statistic is computed over all strata
-    together. The same scores give the same interval.
+    together. The same scores give the same interval. A run with several scores is drawn as a whole, since its episodes
+    say nothing of another run.
 
     Args:
-        strata: scores, shape (runs,) each.
-        statistic: from scores of shape (repeats, n) to shape (repeats,).
+        strata: scores, shape (runs,) or (runs, episodes) each.
+        statistic: from scores of shape (samples, n) to shape (samples,).
+        repeats: number of samples.
     """
     generator = np.random.default_rng(0)
-    drawn = np.concatenate([runs[generator.integers(len(runs), size=(REPEATS, len(runs)))] for runs in strata], axis=1)
+    chosen = [generator.integers(len(runs), size=(repeats, len(runs))) for runs in strata]
+    found = []
+    for first in range(0, repeats, CHUNK):  # which bounds the memory
+        part = slice(first, first + CHUNK)
+        rows = [runs[rows[part]].reshape(len(rows[part]), -1) for runs, rows in zip(strata, chosen, strict=True)]
+        found.append(statistic(np.concatenate(rows, axis=1)))
     outside = 50.0 * (1.0 - COVERAGE)
-    low, high = np.percentile(statistic(drawn), [outside, 100.0 - outside])
+    low, high = np.percentile(np.concatenate(found), [outside, 100.0 - outside])
     return float(low), float(high)
 
 

@@ -16,7 +16,7 @@ from pbd_gym.runtime.objects import find_object
 from pbd_gym.training.agents.policies import find_pixel_policy, find_policy, shipped_ids
 from pbd_gym.training.episodes.record import Stacked
 
-NAMES = ("default", "expert", "random", "plan", "trained", "pixels")
+NAMES = ("default", "expert", "random", "blind", "plan", "trained", "pixels")
 """Policies without a file of the user's."""
 OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 """A policy of the user's: module, colon, name."""
@@ -55,10 +55,11 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"pixels"`` for
-            the one that sees pictures, ``"default"`` for the expert or, if the task has none, the bundled policy, or a
-            file: model.npz or model.zip of a training run, NAME.npz of a policy; or ``"module:function"``, see
-            :func:`own_actor`.
+        name: ``"expert"``, ``"random"``, ``"plan"``, ``"blind"`` for the best open-loop program
+            (:func:`pbd_gym.training.episodes.blind.search`, which takes minutes), ``"trained"`` for the bundled policy
+            of the id, ``"pixels"`` for the one that sees pictures, ``"default"`` for the expert or, if the task has
+            none, the bundled policy, or a file: model.npz or model.zip of a training run, NAME.npz of a policy; or
+            ``"module:function"``, see :func:`own_actor`.
         env_id: environment; None for that of the file.
         seed: seed of random actions and of the planner.
         trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
@@ -80,6 +81,10 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
         return expert, str(env_id), {}
     if name == "random":
         return RandomActor(seed), str(env_id), {}
+    if name == "blind":
+        from pbd_gym.training.episodes.blind import BlindActor, coarse_arguments, search
+
+        return BlindActor(search(str(env_id))), str(env_id), coarse_arguments(str(env_id))
     if name == "plan":
         return PlanningActor(seed), str(env_id), {}
     if name == "trained" or name.endswith(".npz"):
@@ -98,7 +103,8 @@ def own_actor(name: str, env_id: str | None) -> tuple[Actor, str, dict[str, Any]
 
     Args:
         name: ``"module:name"`` of a function from a batch of observations to actions, or of an object with ``predict``
-            as Stable-Baselines3 has it. Its attribute ``env_kwargs``, a dict, says what it sees, if there is one.
+            as Stable-Baselines3 has it. Its attribute ``env_kwargs``, a dict, says what it sees, and ``training``
+            what it took, if they are there.
         env_id: environment.
 
     Raises:
@@ -112,11 +118,19 @@ def own_actor(name: str, env_id: str | None) -> tuple[Actor, str, dict[str, Any]
         actor: Actor = _Predicting(found)
     elif callable(found) and not isinstance(found, type):
 
-        def actor(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
+        def acting(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
             return found(observation)
+
+        acting.training = getattr(found, "training", {})  # type: ignore[attr-defined]
+        actor = acting
     else:
         raise TypeError(f"--policy {name} is neither a function nor an object with predict")
     return actor, env_id, dict(getattr(found, "env_kwargs", {}))
+
+
+def training_of(actor: Any) -> dict[str, Any]:
+    """Return what a person's own policy says it took to train: ``training``, a dict, if it has that attribute."""
+    return dict(getattr(actor, "training", {}))
 
 
 class _Predicting:
@@ -129,6 +143,7 @@ class _Predicting:
     def __init__(self, policy: Any) -> None:
         self._policy = policy
         self._state: Any = None
+        self.training = getattr(policy, "training", {})
 
     def __call__(self, env: Any, observation: Any, begins: bool) -> Any:
         """Return actions, shape (num_envs, size)."""

@@ -14,6 +14,7 @@ from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.files import read_json, write_text
 from pbd_gym.training.agents.other_packages import check_registered, modules_of
+from pbd_gym.training.reports.curves import read_csv
 from pbd_gym.training.settings.algorithms import ALGORITHMS, IMITATION, Algorithm, Approach, Settings
 from pbd_gym.training.settings.tuned import FALLBACK
 
@@ -72,6 +73,28 @@ def origin(checkpoint: Path) -> tuple[Approach, int]:
         return IMITATION, whole(f"the seed in {path}", run.get("seed"), 0)
     found = read_run(path)
     return found.algorithm, found.seed
+
+
+def costs_of(checkpoint: Path) -> dict[str, Any]:
+    """Return what a run took, as far as its files say: ``demonstrations``, ``steps`` and ``processor_seconds``.
+
+    Steps are those of the environment, demonstrations included. The run of a checkpoint in mid-run counts as a whole.
+
+    Args:
+        checkpoint: model.npz or model.zip of the run.
+    """
+    folder = find_folder(checkpoint)
+    run = read_json(folder / NAME, KIND)
+    settings: Any = run.get("settings")
+    settings = settings if isinstance(settings, dict) else {}
+    found: dict[str, Any] = {
+        "demonstrations": settings.get("demonstrations", 0),
+        "steps": settings.get("total_timesteps"),
+        "processor_seconds": run.get("cpu_seconds"),
+    }
+    if (folder / "curve.csv").is_file():
+        found["steps"] = int(read_csv(folder / "curve.csv")["steps"][-1])
+    return {name: value for name, value in found.items() if isinstance(value, int | float)}
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:

@@ -19,8 +19,8 @@ _KEPT = (
 )
 """Attributes that an environment keeps besides its arguments and its state: its spec, and its random streams."""
 FLAGS = (
-    "finished", "chosen", "restart", "at_goal", "released", "at_rest", "is_success", "diverged", "terminated",
-    "truncated",
+    "finished", "chosen", "restart", "at_goal", "released", "at_rest", "met", "reported", "is_success", "diverged",
+    "terminated", "truncated",
 )  # fmt: skip
 """Buffers of 0 and 1."""
 COUNTS = (

@@ -17,7 +17,7 @@ from pbd_gym.envs.core.base.results import Outputs, Transition
 from pbd_gym.envs.core.base.snapshots import Snapshots
 from pbd_gym.envs.core.base.stepping import Stepper
 from pbd_gym.envs.core.data import randomization
-from pbd_gym.envs.core.data.buffers import Buffers
+from pbd_gym.envs.core.data.buffers import Buffers, Launches
 from pbd_gym.envs.core.data.hands import Actions
 from pbd_gym.envs.core.data.modes import (
     OBS_MODES,
@@ -42,7 +42,13 @@ from pbd_gym.envs.core.data.validation import (
     split_range,
     split_seed,
 )
-from pbd_gym.envs.core.episode.lifecycle import Disturbance, Lifecycle, add_buffers, expose_to_wind
+from pbd_gym.envs.core.episode.lifecycle import (
+    Disturbance,
+    Lifecycle,
+    add_buffers,
+    check_conditions,
+    expose_to_wind,
+)
 from pbd_gym.envs.core.episode.watching import speed_limit
 from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.envs.core.spaces.observations import make_observations
@@ -275,7 +281,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             buffers, task.score.term_names, self.observations.names, output,
             self.scene.has_particle_contacts, self.solver.piercings, self.model.has_solids,
             self.scene.fluid is not None, self.solver.options.wrenches, self.solver.passages,
-            self.randomization.columns, task.score.completion.conditions,
+            self.randomization.columns, task.score.condition_names,
         )  # fmt: skip
         self.pictures = Pictures(self, world, self.render_options)
         self._seeded = False
@@ -293,7 +299,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         else:
             self._observe = self.observations.prepare(world)
         self._episodes = Lifecycle(world, self.disturbance, self.autoreset_mode, held, hands)
-        self._score = task.score.rate(world)
+        self._score = Launches([*task.score.rate(world), *check_conditions(world)])
         self._stepper = Stepper(world, self.autoreset_mode, self._episodes, self._score, self._observe, self.outputs)
 
     @property

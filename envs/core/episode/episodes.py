@@ -117,6 +117,8 @@ class Signs:
     at_goal: wp.array1d[wp.int32]
     released: wp.array1d[wp.int32]
     at_rest: wp.array1d[wp.int32]
+    met: wp.array2d[wp.int32]
+    """Conditions of the task itself, shape (num_envs, conditions)."""
     is_success: wp.array1d[wp.int32]
 
 
@@ -183,8 +185,8 @@ def conclude(
 
     The reward is the sum of the terms (dense, and sparse if the terms are sparse), the gain of performance (delta), the
     normalised performance, or :func:`finish_reward`. Success requires more than being at the goal if ``let_go`` is not
-    zero (nothing may be held) or ``rest_needed`` is not (``rest_steps`` must have reached it); see
-    :class:`pbd_gym.envs.core.task.Completion`.
+    zero (nothing may be held) or ``rest_needed`` is not (``rest_steps`` must have reached it), see
+    :class:`pbd_gym.envs.core.task.Completion`, and all conditions of the task itself.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are reset now: their
     reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.episode.watching`)
@@ -230,9 +232,10 @@ def conclude(
         signs.at_rest[env] = 0
     empty = empty_share(physics.held, env)
     signs.released[env] = wp.where(empty == 1.0, 1, 0)
-    signs.is_success[env] = (
-        signs.at_goal[env] * signs.at_rest[env] * wp.where(rules.let_go != 0, signs.released[env], 1)
-    )
+    success = signs.at_goal[env] * signs.at_rest[env] * wp.where(rules.let_go != 0, signs.released[env], 1)
+    for k in range(signs.met.shape[1]):
+        success *= signs.met[env, k]
+    signs.is_success[env] = success
     rating.last_performance[env] = rating.performance[env]
     if not resetting:
         if rules.reward_mode == DELTA:

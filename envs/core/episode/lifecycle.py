@@ -135,6 +135,11 @@ def add_buffers(world: World, observations: View) -> None:
     for name, value in (("parameters", world.randomization.nominal), ("fixed_parameters", np.nan)):
         buffers.add(name, (len(world.randomization.names),))
         buffers.write(name, value)
+    for name, required in (("met", True), ("reported", False)):
+        conditions = [condition for condition in task.score.conditions if condition.required is required]
+        flags_of = buffers.add(name, (len(conditions),), wp.int32)
+        for number, condition in enumerate(conditions):
+            buffers.share(condition.name, flags_of[:, number])
     buffers.add("actions", (world.actions.size,))
     buffers.add("goals", (len(world.goal_particles), 3))
     buffers.add("observation", (observations.size,))
@@ -144,6 +149,12 @@ def add_buffers(world: World, observations: View) -> None:
         observations.add_buffers(buffers)
     for part in (*task.parts, task.score):
         part.add_buffers(buffers)
+
+
+def check_conditions(world: World) -> Launches:
+    """Return the launches that check the task's own conditions for success."""
+    b, conditions = world.buffers, world.task.score.conditions
+    return Launches(condition.prepare(world, b[condition.name]) for condition in conditions)
 
 
 class Lifecycle:
@@ -242,6 +253,7 @@ class Lifecycle:
         launches = Launches([count, *self._sample_parameters(chosen), self._reset_state(chosen)])
         for part in (*task.parts, task.score):
             launches.extend(part.begin(world, chosen))
+        launches.extend(check_conditions(world))
         flags = [b[name] for name in ("at_goal", "released", "at_rest", "is_success")]
         held, last = world.state.held, b["last_performance"]
         launches.append(prepare(world, episodes.remember, chosen, b["performance"], held, last, *flags))

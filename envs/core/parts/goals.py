@@ -10,9 +10,10 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core.data.buffers import Buffers, device_indices, device_points, prepare
+from pbd_gym.envs.core.parts.conditions import in_place, unpierced
 from pbd_gym.envs.core.parts.experts import grown
 from pbd_gym.envs.core.parts.measures import copy_goals, mean_distance_to_goals
-from pbd_gym.envs.core.task import Part, World, worked_out_once
+from pbd_gym.envs.core.task import Condition, Part, World, worked_out_once
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,15 @@ class GoalShape(Part):
             copy_points(world, chosen, shapes[:, self.particles], b["targets"]),
             copy_points(world, chosen, shapes[:, world.goal_particles], b["goals"]),
         ]
+
+    def conditions(self, config: Any, whole: bool = True) -> list[Condition]:
+        """Return the conditions for success: most particles lie at their targets, and no edge goes through cloth.
+
+        Args:
+            config: numbers of the task, with ``in_place`` and ``piercings``.
+            whole: whether cloth that goes through itself is no success; otherwise it is merely reported.
+        """
+        return [*in_place(config.in_place, self.particles, "targets"), *unpierced(config, whole)]
 
     def mean_distance(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of these particles from their targets [m]."""

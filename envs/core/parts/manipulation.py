@@ -15,7 +15,7 @@ from pbd_gym.envs.core.data.solving import SolverConfig
 from pbd_gym.envs.core.data.validation import check_numbers
 from pbd_gym.envs.core.parts import measures
 from pbd_gym.envs.core.parts.goals import goal_points
-from pbd_gym.envs.core.task import Completion, Score, World, put_down
+from pbd_gym.envs.core.task import Completion, Condition, Score, World, put_down
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class ManipulationConfig(SolverConfig):
     """Seed from which these states are sampled."""
     success_at: float = 0.9
     """Normalised performance that counts as being at the goal. Success requires more; see :class:`Completion`."""
+    in_place: float = 0.9
+    """Share of the particles with goals that must lie within their radius for success; 0 for none. Their mean distance
+    forgives a few that are far off.
+    """
     rest_speed: float = 0.01
     """Mean speed of the particles below which they count as at rest [m/s]. Objects at rest in these tasks, including
     towels that hang and creep, move by less than 0.003 m/s.
@@ -105,6 +109,7 @@ class WeightedMeasures(Score):
         zero: performance that counts as 0 when normalised; by default that of the first state.
         completion: conditions for success besides being at the goal; by default that hands have released, if they can,
             and that everything is at rest (``config.rest_speed`` and ``rest_time``).
+        conditions: the task's own conditions for success, whatever the observations.
     """
 
     def __init__(
@@ -116,6 +121,7 @@ class WeightedMeasures(Score):
         best: float = 0.0,
         zero: float | None = None,
         completion: Completion | None = None,
+        conditions: Sequence[Condition] = (),
     ) -> None:
         self.only_goals = modes.only_goals
         self.measures = [goal_distance()] if self.only_goals else list(measures)
@@ -125,6 +131,7 @@ class WeightedMeasures(Score):
         self.best_performance = 0.0 if self.only_goals else best if given is None else given
         self.success_at = 0.0 if self.only_goals else config.success_at
         self.zero = None if self.only_goals else zero
+        self.conditions = tuple(conditions)
         self.completion = put_down(config, modes.action_mode) if completion is None else completion
 
     def add_buffers(self, buffers: Buffers) -> None:

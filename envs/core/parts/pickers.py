@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,8 +12,12 @@ from pbd_gym.envs.core.data.hands import Hands
 from pbd_gym.envs.core.data.validation import check_numbers
 from pbd_gym.envs.core.parts.manipulation import ManipulationConfig
 
-STARTS = ("corners", "edge", "middle")
+STARTS = ("corners", "edge", "middle", "home", "drawn")
 """Values of ``PickerConfig.hands_at``."""
+HOME, HIGH = 0.85, 0.5
+"""Distance of the home from the middle of the box, as a share of that of its side, and least height of drawn places, as
+a share of the height of the box.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,12 +28,14 @@ class PickerConfig(ManipulationConfig):
     """Distance from which a hand grasps [m]."""
     hands_at: str = "corners"
     """Start of the hands: at the ``"corners"`` that the task begins with (the ends of a rope), or side by side along x
-    over the middle between these (``"edge"``) or over the middle of the object (``"middle"``).
+    over the middle between these (``"edge"``) or over the middle of the object (``"middle"``). With ``"home"``
+    they start side by side at one side of their box, away from the object, and with ``"drawn"`` anywhere in the upper
+    half of the box: then what they grasp has to be found.
     """
     hand_height: float = 0.0
     """Initial height over the corners, or over the ground with ``"edge"`` and ``"middle"`` [m]."""
     hand_gap: float = 0.2
-    """Distance between them with ``"edge"`` and ``"middle"`` [m]."""
+    """Distance between them with ``"edge"``, ``"middle"`` and ``"home"`` [m]."""
     hand_box: tuple[float, float, float, float, float, float] | None = field(default=None, metadata={"signed": True})
     """Box that the hands stay in: x, y and z of its lower corner, then of the upper one [m]; by default one that fits
     the object.
@@ -78,20 +84,37 @@ def two_pickers(
         upper=upper,
         floor=floor,
         holding=holding,
-        places=partial(start_places, config, (first, second)),
+        places=partial(start_places, config, (first, second), (lower, upper), holding),
     )
 
 
-def start_places(config: PickerConfig, particles: tuple[int, int], positions: np.ndarray) -> np.ndarray:
+def start_places(
+    config: PickerConfig,
+    particles: tuple[int, int],
+    box: tuple[Sequence[float], Sequence[float]],
+    holding: bool,
+    positions: np.ndarray,
+) -> np.ndarray:
     """Return the start places of the hands [m], shape (starts, 2, 3).
 
     Args:
         config: numbers of the task.
         particles: particles that they hold or start at.
+        box: lower and upper corner of their box [m].
+        holding: whether they hold them, and so start there instead of anywhere away from the object.
         positions: start positions [m], shape (starts, n, 3).
     """
     corners = positions[:, list(particles)]
-    if config.hands_at == "corners":
+    low, high = np.array(box, dtype=np.float64)
+    if config.hands_at == "home" and not holding:
+        home = 0.5 * (low + high) + [0.0, 0.0, -0.5 * HOME * (high - low)[2]]
+        aside = 0.5 * config.hand_gap * np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+        return np.asarray(np.repeat((home + aside)[None], len(positions), axis=0))
+    if config.hands_at == "drawn" and not holding:
+        rng = np.random.default_rng([config.starts_seed, 2])  # another stream than that of goals
+        low[1] += HIGH * (high - low)[1]
+        return rng.uniform(low, high, (len(positions), 2, 3))
+    if config.hands_at in ("corners", "home", "drawn"):
         return np.asarray(corners + np.array([0.0, config.hand_height, 0.0]))
     if config.hands_at == "edge":
         middle = corners.mean(axis=1)

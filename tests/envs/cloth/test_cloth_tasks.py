@@ -358,6 +358,19 @@ def test_where_hands_start(hands_at: str, first: Any) -> None:
             env.reset()
 
 
+@pytest.mark.parametrize("hands_at", ["home", "drawn"])
+def test_hands_away_from_what_they_grasp(hands_at: str) -> None:
+    """Guards starts that have to be perceived: no particle in reach, the home one place, drawn ones all different."""
+    env = make("ClothFold", 3, hands_at=hands_at)
+    hands, x = env.state.grip_positions.numpy()[:3, :2], env.state.get_positions()
+    assert np.linalg.norm(hands[:, :, None] - x[:, None], axis=3).min() > 2.0 * env.config.reach
+    low, high = np.array(env.actions.hands.lower), np.array(env.actions.hands.upper)
+    assert (hands >= low - 1e-6).all() and (hands <= high + 1e-6).all()
+    assert (len(np.unique(hands[:, 0], axis=0)) == 1) == (hands_at == "home")
+    held = make("ClothDrop", hands_at=hands_at)
+    assert (held.state.held.numpy()[0, :2] == held.task.towel.corners[:2]).all()
+
+
 def test_what_hangs_below_the_box_is_laid_on_the_ground() -> None:
     """Guards pickers that stay above the ground: what they hold below them comes down to it."""
     env = make("ClothFold", hands_at="corners", hand_height=0.05, hand_box=(-1, 0.05, -1, 1, 0.5, 1))

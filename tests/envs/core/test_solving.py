@@ -46,7 +46,7 @@ def test_piercings_are_counted_when_asked_for() -> None:
     for action in actions:
         here, there = counted.step(action), plain.step(action)
         assert_same(here[:4], there[:4])
-        assert set(here[4]) - set(there[4]) == {"piercings", "_piercings"}
+        assert set(here[4]) - set(there[4]) == {"piercings", "_piercings", "unpierced", "_unpierced"}
     assert counted.state.get_piercings().shape == (2,)
     with pytest.raises(RuntimeError, match="piercings=False"):
         plain.state.get_piercings()
