@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -202,12 +203,20 @@ def test_what_cannot_be_written_is_told_first(
     command: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file in place of the folder above: nothing is compiled or run for it, and the path is as it was given."""
-    monkeypatch.setattr(registry, "find", None)  # would be called next
+    find = registry.find
+    asked: list[Any] = []
+
+    def noted(*arguments: str) -> Any:  # modules that are imported here keep it for later tests
+        asked.append(arguments)
+        return find(*arguments)
+
+    monkeypatch.setattr(registry, "find", noted)  # would be called next
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     flag, name = WRITES[command]
     assert main([*command, flag, f"file/{name}"]) == 1
     assert capsys.readouterr().err == f"pbd-gym {command[0]}: file/{name} cannot be written to: Not a directory\n"
+    assert not asked
 
 
 @pytest.mark.parametrize(

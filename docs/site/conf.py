@@ -37,6 +37,7 @@ extensions = [
 html_theme = "furo"
 html_title = "pbd_gym"
 html_static_path = ["static"]
+html_extra_path = ["extra"]  # pages that need no server: copied as they are
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False

@@ -15,6 +15,12 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 """Those that are not in docs."""
 SHOWN = {".py": "python", ".c": "c", ".sh": "bash", ".toml": "toml", ".yml": "yaml"}
 """Files that get a page of their own where a page links to them, and their languages; others can be downloaded."""
+LIVE = """```{raw} html
+<iframe class="live" src="live/cloth.html" title="A cloth to drag, simulated by this browser" loading="lazy"></iframe>
+<p class="live"><a href="live/cloth.html">The cloth on a page of its own</a>, which works from a file, too.</p>
+```
+"""
+"""Frame of a page in docs/site/extra."""
 BADGE = re.compile(r"^\[!\[[^\]]*\]\(https?://[^)]*\)\]\([^)]*\)\n", re.MULTILINE)
 """A picture from elsewhere on a line of its own: left out, since the site is to be read without a network."""
 
@@ -26,12 +32,18 @@ def stage(folder: Path) -> None:
     sources: set[str] = set()
     for path, name in names.items():
         write(folder / f"{name}.md", localized(path, names, folder, sources))
-    write(folder / "index.md", (folder / "index.md").read_text() + contents.toctrees(names))
+    write(folder / "index.md", front((folder / "index.md").read_text()) + contents.toctrees(names))
     environments.write_pages(folder)
     demonstrations.write_pages(folder)
     notebooks.write_pages(folder)
     reference.write_pages(folder)
     write_sources(folder, sources)
+
+
+def front(text: str) -> str:
+    """Return the first page with the cloth that a browser simulates below its introduction."""
+    introduction, heading, rest = text.partition("\n## ")
+    return f"{introduction}\n{LIVE}{heading}{rest}"
 
 
 def site_names() -> dict[str, str]:

@@ -171,15 +171,20 @@ def _demo(args: argparse.Namespace, rest: list[str]) -> int:
 def _list_demos(arguments: list[str]) -> None:
     """Print the names of the demonstrations by theme, or how to run them."""
     from pbd_gym.demos import DEMOS, THEMES
+    from pbd_gym.demos.theory import THEORIES
 
-    lines = []
+    lines, explained = [], []
     for theme, about in THEMES.items():
-        lines.append(f"{theme}: {about}")
-        lines += [f"  {entry.name:22} {entry.summary}" for entry in DEMOS if entry.theme == theme]
+        for listed in (lines, explained):
+            listed.append(f"{theme}: {about}")
+        for entry in (entry for entry in DEMOS if entry.theme == theme):
+            lines.append(f"  {entry.name:22} {entry.summary}")
+            explained += [lines[-1], *(f"{'':25}{line}" for line in THEORIES[entry.name].formula.splitlines())]
     table = "\n".join(lines)
     parser = argparse.ArgumentParser(
         prog="pbd-gym demo", description="Demonstrations. Each has options: pbd-gym demo NAME --help.",
-        usage="pbd-gym demo [NAME [options] | all --out FILE.png [--theme THEME]]", epilog=table,
+        usage="pbd-gym demo [NAME [options] | all --out FILE.png [--theme THEME]]",
+        epilog="\n".join(explained),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.parse_args(arguments)

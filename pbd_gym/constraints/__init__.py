@@ -8,6 +8,7 @@ from pbd_gym.constraints import (
     closest_points,
     dihedral,
     distance,
+    embedded_point,
     isometric_bending,
     line,
     plastic_distance,
@@ -47,6 +48,7 @@ KINDS = (
     triangle_side.KIND,
     tether.KIND,
     thread_bending.KIND,
+    embedded_point.KIND,
     line.KIND,
 )
 """Built-in kinds, in the order in which an iteration sweeps them."""

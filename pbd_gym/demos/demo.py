@@ -9,10 +9,14 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, Generic, cast, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pbd_gym.demos.options import AnyOptions, Options, dial
 from pbd_gym.rendering import PALETTE, Camera, Curve, Frame, Panel
 from pbd_gym.rendering.window.dials import Dial
+
+SPANS = (2.0, 5.0, 10.0, 20.0)
+"""Lengths of a time axis [s]: it stays while a run goes on, until the next is needed."""
 
 
 class History:
@@ -41,8 +45,28 @@ class History:
             y_range: ends of the vertical axis; the range of the values by default.
         """
         rows = np.array(self._rows).reshape(-1, 1 + len(self.names))
+        start, end = (float(rows[0, 0]), float(rows[-1, 0])) if len(rows) else (0.0, 0.0)
+        longest = next((span for span in SPANS if end - start <= span * (1.0 + 1e-9)), end - start)
         curves = [Curve(n, rows[:, 0], rows[:, 1 + i], PALETTE[i % len(PALETTE)]) for i, n in enumerate(self.names)]
-        return Panel(title, curves, y_range)
+        return Panel(title, curves, y_range, x_range=(start, start + longest))
+
+
+PANELS, CAPTION = 0.34, 0.13
+"""Shares of a picture's height that panels and a caption of two lines cover."""
+
+
+def clear_box(lower: ArrayLike, upper: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the box to look at so that a subject is seen between the caption and the panels of a square picture.
+
+    Args:
+        lower, upper: corners of the box around the subject [m], shape (3,) each.
+    """
+    low, high = np.array(lower, np.float64), np.array(upper, np.float64)
+    height = high[1] - low[1]
+    spare = max(high[0] - low[0], height / (1.0 - PANELS - CAPTION)) - height
+    low[1] -= spare * PANELS / (PANELS + CAPTION)
+    high[1] += spare * CAPTION / (PANELS + CAPTION)
+    return low, high
 
 
 Corner = tuple[float, float, float]

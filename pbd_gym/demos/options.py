@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, TypeVar
@@ -110,9 +111,9 @@ def dial(
     """Return the slider of an option: it covers the useful values around the default, within the option's range."""
     limits: Any = about.metadata
     usual: Any = about.default
-    name = _words(about)
+    name, unit = _words(about), unit_of(limits["text"])
     if limits["choices"]:
-        return Dial(name, read, turn, choices=limits["choices"], ready=ready)
+        return Dial(name, read, turn, choices=limits["choices"], typed=limits["check"] is not None, ready=ready)
     if limits["step"] is not None or usual <= 0:
         way = 20 * (1.0 if limits["step"] is None else limits["step"])
         low, high = usual - way, usual + way
@@ -122,7 +123,15 @@ def dial(
         low, high = usual / 100, usual * 100
     low, high = max(low, limits["low"]), min(high, limits["high"])
     logarithmic = limits["step"] is None and low > 0 and high > 20 * low
-    return Dial(name, read, turn, low, high, logarithmic, isinstance(usual, int), ready=ready)
+    return Dial(name, read, turn, low, high, logarithmic, isinstance(usual, int), unit=unit, ready=ready)
+
+
+def unit_of(text: str) -> str:
+    """Return the unit that a description has in brackets; empty without one, or if it depends on other options."""
+    found = re.search(r"\[([^\]]+)\]", text)
+    if found is None or " or " in found[1]:
+        return ""
+    return found[1].split(",")[0].replace("^2", "²").replace("^3", "³")
 
 
 def _range(about: Field[Any]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import AnyOptions
 from pbd_gym.rendering.colors import Color
+from pbd_gym.rendering.pictures.charts import ticks
 
 
 def raised(points: np.ndarray) -> np.ndarray:
@@ -48,6 +49,8 @@ class PlaneDemo(Demo[AnyOptions]):
         return raised(self.handles)
 
 
+TICKS = 7
+"""Largest number of ticks on an axis."""
 AXIS: Color = (90, 98, 118)
 ZERO: Color = (176, 182, 196)
 Line = tuple[np.ndarray, Color]
@@ -105,6 +108,9 @@ class Graph:
         """Return the frame, and the lines x = 0 and y = 0 if they are inside."""
         (left, right), (low, high) = self.x_range, self.y_range
         lines = [(self.places(np.array([left, left, right]), np.array([high, low, low])), AXIS)]
+        wide, tall = 0.008 * (right - left), 0.008 * (high - low)
+        lines += [(self.places(x, np.array([low, low + tall])), AXIS) for x in ticks(left, right, TICKS)]
+        lines += [(self.places(np.array([left, left + wide]), y), AXIS) for y in ticks(low, high, TICKS)]
         if left < 0.0 < right:
             lines.append((self.places(0.0, np.array([low, high])), ZERO))
         if low < 0.0 < high:
@@ -112,8 +118,13 @@ class Graph:
         return lines
 
     def numbers(self, x_unit: str = "") -> list[Label]:
-        """Return the ends of the axes as labels."""
+        """Return round numbers along the axes as labels."""
         side = 0.06 * (self.upper[0] - self.lower[0])
         below = 0.06 * (self.upper[1] - self.lower[1])
-        found = [(self.places(x, self.y_range[0])[0] + [0, -below, 0], f"{x:.3g}{x_unit}") for x in self.x_range]
-        return found + [(self.places(self.x_range[0], y)[0] + [-side, 0, 0], f"{y:.3g}") for y in self.y_range]
+        across, up = (ticks(*ends, TICKS) for ends in (self.x_range, self.y_range))
+        found = [(self.places(x, self.y_range[0])[0] + [0, -below, 0], f"{_tidy(x)}{x_unit}") for x in across]
+        return found + [(self.places(self.x_range[0], y)[0] + [-side, 0, 0], _tidy(y)) for y in up]
+
+
+def _tidy(value: float) -> str:
+    return f"{value if abs(value) > 1e-12 else 0.0:.3g}"

@@ -13,6 +13,7 @@ import numpy as np
 from pbd_gym.demos import DEMOS, THEMES, find
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import add_arguments, shown
+from pbd_gym.demos.theory import THEORIES
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Renderer, save_gif, save_png, tile
 from pbd_gym.rendering.window.web import PORT, Page
@@ -150,7 +151,7 @@ def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) ->
 
 
 def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
-    text = inspect.getdoc(demo_type)
+    text = f"{inspect.getdoc(demo_type)}\n\n{THEORIES[name].text(width=110)}"
     parser = argparse.ArgumentParser(
         prog=f"pbd-gym demo {name}", description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import changed, shown
+from pbd_gym.demos.theory import THEORIES, plain, source_of
 from pbd_gym.rendering import Frame
 from pbd_gym.rendering.window.dials import Dial
 from pbd_gym.rendering.window.viewer import Viewer
@@ -39,6 +40,9 @@ class DemoWindow(Viewer):
             "up": ("", lambda: self._choose(-1)), "down": ("", lambda: self._choose(1)),
             "left": ("", lambda: self._change(-1)), "right": ("", lambda: self._change(1)),
         }  # fmt: skip
+        self._theory = {page: self._find_theory(name, page) for page in (False, True)}
+        if self._theory[False]:
+            self.keys["e"] = ("equations", lambda: self._switch("explains"))
         self.keys |= demo.keys
         if "o" in demo.keys:
             self.keys["o"] = (demo.keys["o"][0], self._be_original)
@@ -75,12 +79,16 @@ class DemoWindow(Viewer):
     def caption(self) -> str:
         """Return the numbers to show."""
         chosen = self.names[self.chosen] if self.names else None
-        lines = [self.demo.readout(), self.demo.measures(), shown(self.demo.options, chosen)]
+        lines = [self.readings(), shown(self.demo.options, chosen)]
         if self.typed is not None:
             lines.append(
                 f"{self.names[self.chosen].replace('_', ' ')}: {self.typed}_   return: set it, escape: leave it"
             )
         return "\n".join(line for line in lines if line)
+
+    def readings(self) -> str:
+        """Return the measured numbers alone."""
+        return "\n".join(line for line in (self.demo.readout(), self.demo.measures()) if line)
 
     def pin(self, row: int) -> str:
         """Fix a particle, or release it. Returns a message."""
@@ -89,6 +97,16 @@ class DemoWindow(Viewer):
     def dials(self) -> list[Dial]:
         """Return the numbers that the sliders change."""
         return self.demo.dials()
+
+    def theory(self, page: bool = False) -> str:
+        """Return formulas, symbols, algorithm and source, in lines or as Markdown for a page."""
+        return self._theory[page]
+
+    def _find_theory(self, name: str, page: bool) -> str:
+        theory, source = THEORIES.get(name), source_of(type(self.demo))
+        if theory is None:
+            return ""
+        return theory.markdown(source) if page else plain(theory.text(source))
 
     def more_help(self) -> str:
         """Return help lines that only this window has."""

@@ -3,6 +3,7 @@
 The names below are public, as ``from pbd_gym import geometry`` and ``geometry.torus(0.3, 0.1)``.
 """
 
+from pbd_gym.geometry.embedding import cage
 from pbd_gym.geometry.garments import tshirt
 from pbd_gym.geometry.mesh_files import read_tetmesh, read_trimesh, write_mesh
 from pbd_gym.geometry.regions import graph_regions, lattice_regions
@@ -14,6 +15,7 @@ __all__ = [
     "TriMesh",
     "ball",
     "box",
+    "cage",
     "graph_regions",
     "lattice",
     "lattice_regions",

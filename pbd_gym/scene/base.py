@@ -100,6 +100,8 @@ class BaseScene:
         """Particles that rigid bodies share with other bodies."""
         self.apart: list[tuple[np.ndarray, np.ndarray]] = []
         """Pairs of sets of particles that do not collide with each other, shape (k,) and (l,), int32."""
+        self.cages: list[np.ndarray] = []
+        """Particles of solids that carry a finer surface, shape (k,) each, int32."""
         self.fluid: Fluid | None = None
         """Fluid of the scene."""
         self.contact_capacity = 96
@@ -114,9 +116,9 @@ class BaseScene:
 
     @property
     def hidden(self) -> np.ndarray:
-        """Particles that are not drawn because they are inside rigid bodies, shape (k,), int32."""
+        """Particles that are not drawn because they are inside rigid bodies or skins, shape (k,), int32."""
         inside = [body.indices[: -len(body.vertices)] for body in self.rigid_bodies]
-        return np.concatenate([np.zeros(0, dtype=np.int32), *inside])
+        return np.concatenate([np.zeros(0, dtype=np.int32), *inside, *self.cages])
 
     def add_particles(
         self, positions: ArrayLike, mass: ArrayLike, velocities: ArrayLike = 0.0, dimension: int = 0

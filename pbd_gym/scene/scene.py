@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.tether import attachments
 from pbd_gym.geometry.edges import hinges
+from pbd_gym.geometry.embedding import embed, skin_masses
 from pbd_gym.geometry.grids import Grid, grid
 from pbd_gym.geometry.paths import edge_paths, unfolded_links
 from pbd_gym.geometry.tetmeshes import TetMesh
@@ -20,6 +21,7 @@ from pbd_gym.materials import springs
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
 from pbd_gym.runtime.checks import instance, number, shaped, switch
+from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
 from pbd_gym.scene.rigid_scene import RigidScene
 from pbd_gym.scene.tethered_body import TetheredBody
 
@@ -35,47 +37,6 @@ MOST_WAYS = 2048
 """Largest number of garment vertices with tethers by default: the table of all paths along it then takes 16 MiB."""
 LOADS = 100.0
 """Multiple of its own weight that cloth may carry before its tethers do: they leave room for that stretch."""
-
-
-@dataclass(frozen=True)
-class Cloth:
-    """Particles and triangles of a cloth in a scene."""
-
-    indices: np.ndarray
-    """Particle of row r and column c, shape (rows, columns), int32. Row 0 is the upper edge."""
-    triangles: np.ndarray
-    """Particles of each triangle, shape (t, 3), int32."""
-
-    @property
-    def corners(self) -> np.ndarray:
-        """Particles at the corners, shape (4,): upper left and right, lower left and right."""
-        return self.indices[[0, 0, -1, -1], [0, -1, 0, -1]]
-
-
-@dataclass(frozen=True)
-class SoftBody:
-    """Particles, tetrahedra and surface of an elastic solid in a scene."""
-
-    indices: np.ndarray
-    """Particles of the body, shape (k,), int32."""
-    tets: np.ndarray
-    """Particles of each tetrahedron, shape (m, 4), int32."""
-    triangles: np.ndarray
-    """Particles of each triangle of its surface, counter-clockwise from outside, shape (t, 3), int32."""
-
-
-@dataclass(frozen=True)
-class Garment:
-    """Particles, triangles and openings of a cloth of any shape in a scene."""
-
-    indices: np.ndarray
-    """Particles of the garment, shape (k,), int32; vertex i of the mesh is particle ``indices[i]``."""
-    triangles: np.ndarray
-    """Particles of each triangle, shape (t, 3), int32."""
-    boundary_loops: list[np.ndarray]
-    """Particles around each opening, in order, shape (b,) each, int32."""
-    landmarks: Mapping[str, int]
-    """Named particles."""
 
 
 class Scene(RigidScene):
@@ -305,6 +266,7 @@ class Scene(RigidScene):
         material: SoftMaterial | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
+        skin: TriMesh | None = None,
     ) -> SoftBody:
         """Add an elastic solid, made of the constraints that ``material.model`` names.
 
@@ -313,12 +275,15 @@ class Scene(RigidScene):
             material: material of the solid.
             position: place of the mesh's origin [m], shape (3,).
             rotation: orthonormal matrix applied first, shape (3, 3).
+            skin: finer surface in the place of the mesh's own, in pictures, files and contacts alike. Its vertices are
+                particles that tetrahedra carry (:mod:`pbd_gym.constraints.embedded_point`), and get part of the mass
+                of these. Coarse particles outside it would touch first: :func:`pbd_gym.geometry.cage` has none.
 
         Returns:
             Its particles, tetrahedra and surface.
 
         Raises:
-            TypeError: for another type of mesh or material.
+            TypeError: for another type of mesh, material or skin.
             ValueError: for a flat or inverted tetrahedron, a vertex that belongs to no tetrahedron, or arrays of a
             wrong shape.
         """
@@ -330,10 +295,11 @@ class Scene(RigidScene):
         instance("mesh", mesh, TetMesh)
         _check_solid(mesh)
         material = _made_of(material, SoftMaterial)
-        volumes = mesh.volumes()
-        particles = self._place(
-            mesh.positions, material.density * mesh.vertex_volumes(), position, rotation, dimension=3
-        )
+        volumes, mass = mesh.volumes(), material.density * mesh.vertex_volumes()
+        if skin is not None:
+            cells, weights = embed(instance("skin", skin, TriMesh).positions, mesh)
+            mass, light = skin_masses(mass, mesh.tets[cells], weights, skin.vertex_areas())
+        particles = self._place(mesh.positions, mass, position, rotation, dimension=3)
         tets, surface = particles[mesh.tets], particles[mesh.triangles]
         if material.model == "neo_hookean":
             for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
@@ -360,8 +326,15 @@ class Scene(RigidScene):
                 )
             if np.isfinite(volume).all():
                 self.add_constraints("tet_volume", tets, label="elastic", compliance=volume)
-        self._keep_solid(tets, surface)
-        return SoftBody(particles, tets, surface)
+        if skin is None:
+            self._keep_solid(tets, surface)
+            return SoftBody(particles, tets, surface)
+        carried = self._place(skin.positions, light, position, rotation, dimension=3)
+        rows = np.concatenate([carried[:, None], tets[cells]], axis=1)
+        self.add_constraints("embedded_point", rows, label="skin", weights=weights)
+        self._keep_solid(tets, carried[skin.triangles])
+        self.cages.append(particles)
+        return SoftBody(particles, tets, carried[skin.triangles], carried)
 
     def add_shape_matching(
         self,

@@ -27,6 +27,7 @@ TRIANGLE_FRAME = ((0, 1), (0, 2), (1, 2))
 POINT_OVER_EDGE = np.array([[0.4, 0.5, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
 CROSSING = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.4, 0.6, -0.5], [0.5, 0.7, 0.6]])
 POINT_OVER_TRIANGLE = np.array([[0.4, 0.3, 0.6], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.3, 0.9, 0.0]])
+POINT_IN_TET = np.array([[0.2, 0.3, 0.2], *TET])
 ELASTIC = {"young_modulus": 50.0, "poisson_ratio": 0.3}
 
 
@@ -82,6 +83,7 @@ SAMPLES: dict[str, Sample] = {
     "triangle_side": Sample(
         POINT_OVER_TRIANGLE, {"compliance": 1e-2, "unilateral": False}, frame=((1, 2), (1, 3), (2, 3))
     ),
+    "embedded_point": Sample(POINT_IN_TET, {"compliance": 1e-2}, frame=tuple((a + 1, b + 1) for a, b in TET_FRAME)),
     # A line of one segment is a distance constraint; test_line.py has longer ones.
     "line": Sample(SEGMENT, {"compliance": 1e-2}),
     "thread_bending": Sample(CORNER, {"compliance": 1e-1}, frame=((0, 1), (1, 2))),

@@ -22,21 +22,21 @@ from pbd_gym.rendering import Renderer
 from tests.screen import wait
 
 SMALL: dict[str, dict[str, Any]] = {
-    "cloth": {"width": 8, "height": 6},
-    "pbd-cloth": {"width": 8, "height": 6},
-    "mass-spring": {"width": 8, "height": 6, "mass": 0.5},
-    "impulses": {"width": 6, "height": 5},
-    "yardsticks": {"width": 4, "height": 3},
+    "cloth": {"columns": 8, "rows": 6},
+    "pbd-cloth": {"columns": 8, "rows": 6},
+    "mass-spring": {"columns": 8, "rows": 6, "mass": 0.5},
+    "impulses": {"columns": 6, "rows": 5},
+    "yardsticks": {"columns": 4, "rows": 3},
     "soft-body": {"mesh": "box"},
     "rigid": {"rings": 2, "marbles": 1, "time_step": 0.004},
-    "region-shape-matching": {"width": 6, "height": 5},
-    "fem": {"width": 5, "height": 4},
+    "region-shape-matching": {"columns": 6, "rows": 5},
+    "fem": {"columns": 5, "rows": 4},
     "fountain": {"rate": 500.0},
-    "dam-break": {"length": 4, "height": 6},
+    "dam-break": {"columns": 4, "rows": 6},
     "neighbours": {"count": 200},
     "rotating-bodies": {"emission": 1},
-    "heat": {"width": 32, "height": 24},
-    "sph-fluids": {"width": 6, "height": 5},
+    "heat": {"columns": 32, "rows": 24},
+    "sph-fluids": {"columns": 6, "rows": 5},
 }
 """Options that make a demonstration quick to run."""
 SHORT: dict[str, dict[str, Any]] = {"cloth": {"surface": "off"}}
@@ -201,7 +201,7 @@ def test_any_number_in_range_is_stood(name: str, limit: str) -> None:
     """Every number at one end of its range: it may explode, and says so; it draws, goes on and starts again."""
     demo_type = find(name)
     ends = {f.name: f.metadata[limit] for f in fields(demo_type.options_type) if not f.metadata["choices"]}
-    small = {key: 6 for key in ("width", "height", "iterations")} | {"count": 50, "rate": 200.0}
+    small = {key: 6 for key in ("columns", "rows", "iterations")} | {"count": 50, "rate": 200.0}
     ends |= {key: value for key, value in small.items() if key in ends}
     demo = demo_type(demo_type.options_type(**ends))
     with np.errstate(all="ignore"):
@@ -259,7 +259,7 @@ def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.Cap
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if line.startswith("  ")] == NAMES
     assert [line.split(":")[0] for line in lines if not line.startswith("  ")] == list(THEMES)
-    options = ["--width", "6", "--height", "5", "--stiffness", "50", "--seconds", "0.3", "--size", "96"]
+    options = ["--columns", "6", "--rows", "5", "--stiffness", "50", "--seconds", "0.3", "--size", "96"]
     for file in ("a.gif", "new/folder/a.png"):
         assert main(["demo", "cloth", *options, "--out", str(tmp_path / file)]) == 0
     image = pytest.importorskip("PIL.Image")
@@ -306,7 +306,7 @@ def _run(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
 def test_says_what_is_missing(before: str, words: str) -> None:
     """Without pygame, or without a display, one line says what to do."""
-    done = _run(f"{before}\nfrom pbd_gym.cli import main; raise SystemExit(main(['demo', 'cloth', '--width', '4']))")
+    done = _run(f"{before}\nfrom pbd_gym.cli import main; raise SystemExit(main(['demo', 'cloth', '--columns', '4']))")
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr

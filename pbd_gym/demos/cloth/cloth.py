@@ -82,7 +82,7 @@ class SheetDemo(HangingSheet[AnySheet], SceneDemo[AnySheet]):
     """A hanging sheet of distance constraints, solved in the order in which they were added."""
 
     order = "given"
-    rebuilt: ClassVar[tuple[str, ...]] = ("width", "height", "fixed")
+    rebuilt: ClassVar[tuple[str, ...]] = ("columns", "rows", "fixed")
 
     @property
     def compliance(self) -> float:
@@ -132,7 +132,7 @@ class ClothDemo(SheetDemo[ClothOptions]):
 
     deeds = (("c", "let go of the corners", "let_go"),)
     original = ClothOptions(mass=0.5, time_step=0.01, stiffness=1000.0, wind=0.0, surface="off")
-    rebuilt = ("width", "height", "fixed", "surface")
+    rebuilt = ("columns", "rows", "fixed", "surface")
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""

@@ -79,8 +79,8 @@ class ImpulseSystem(RodSystem):
 class ImpulseOptions(SheetOptions):
     """Numbers of a cloth of rods."""
 
-    width: int = option(20, "particles along the width", low=2, high=60)
-    height: int = option(14, "particles along the height", low=2, high=60)
+    columns: int = option(20, "particles along the width", low=2, high=60)
+    rows: int = option(14, "particles along the height", low=2, high=60)
     time_step: float = option(0.01, "time step [s]", low=1e-3, high=0.04)
     iterations: int = option(2, "sweeps over all rods per step, for positions and again for velocities", low=1, high=50)
 

@@ -12,6 +12,7 @@ from pbd_gym.demos.cloth.sheet import RodSystem, SheetOptions, SheetSystemDemo
 from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import option
 from pbd_gym.rendering import Frame
+from pbd_gym.rendering.colors import Color
 
 Method = Literal["symplectic", "explicit"]
 
@@ -94,6 +95,12 @@ class MassSpring(RodSystem):
         return kinetic, elastic, -float(mass @ (self.positions[free] @ self.gravity))
 
 
+SANE, EXPLODED = 1.0, 4.0
+"""Strain of an edge below which the sheet is shown, and above which it has exploded: a pull alone does not reach it."""
+BURST: Color = (226, 40, 60)
+"""Colour of edges that explode."""
+
+
 @dataclass(frozen=True)
 class MassSpringOptions(SheetOptions):
     """Numbers of a mass-spring cloth."""
@@ -130,11 +137,36 @@ class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
         """Whether all numbers are still the defaults, so that nobody's chosen step is overruled."""
         self.history = History("total", "kinetic", "elastic", "gravity")
         self._start = self.system.energies()[2]
+        self.burst: np.ndarray | None = None
+        """Edges that exploded, shape (k, 2); None while none have."""
+        self._sane = self.system.positions
+
+    @property
+    def exploded(self) -> bool:
+        """Return whether edges have exploded; the sheet then stays as it was before."""
+        return self.burst is not None or super().exploded
+
+    def advance(self) -> None:
+        """Do one step of the integration, unless the sheet has exploded."""
+        if self.exploded:
+            return
+        super().advance()
+        with np.errstate(over="ignore", invalid="ignore"):
+            strain = np.abs(self.stretch())
+        most = np.nan_to_num(strain, nan=np.inf).max(initial=0.0)
+        if most < SANE:
+            self._sane = self.system.positions
+        elif not most < EXPLODED:
+            self.burst = self.sheet.edges[~(strain < SANE)]
+            self.system.positions, self.system.velocities = self._sane, np.zeros_like(self._sane)
 
     def step(self) -> None:
         """Advance by one frame, and measure the energies."""
+        if self.exploded:
+            self.let_pass(self.substeps * self.time_step)
+            return
         super().step()
-        if not self.exploded:
+        if self._sane is self.system.positions and not self.exploded:
             kinetic, elastic, gravity = self.system.energies()
             lifted = gravity - self._start
             self.history.add(self.time, kinetic + elastic + lifted, kinetic, elastic, lifted)
@@ -162,8 +194,12 @@ class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
         return f"{super().readout()}   {steps}{limit}"
 
     def frame(self, caption: str = "") -> Frame:
-        """Return the frame to draw, with the change of energies since the start."""
-        return replace(super().frame(caption), panels=[self.history.panel("energy [J]")])
+        """Return the frame to draw, with the change of energies since the start, and edges that explode in red."""
+        found = super().frame(caption)
+        edges = [] if self.burst is None else [(pair, BURST) for pair in found.positions[self.burst]]
+        return replace(
+            found, polylines=[*found.polylines, *edges], panels=[self.history.panel("energy since the start [J]")]
+        )
 
     def make_system(self) -> MassSpring:
         """Return the springs."""

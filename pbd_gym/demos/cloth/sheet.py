@@ -26,8 +26,8 @@ AXIS: Color = PALETTE[3]
 class SheetOptions(Options):
     """Numbers of a hanging sheet."""
 
-    width: int = option(40, "particles along the width", low=2, high=200)
-    height: int = option(30, "particles along the height", low=2, high=200)
+    columns: int = option(40, "particles along the width", low=2, high=200)
+    rows: int = option(30, "particles along the height", low=2, high=200)
     fixed: int = option(2, "particles that are fixed: 1, the upper 2 or all 4 corners", choices=(1, 2, 4))
     mass: float = option(0.05, "mass of each particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
@@ -53,7 +53,7 @@ class Sheet:
 
 def sheet(options: SheetOptions) -> Sheet:
     """Make the sheet described by the options."""
-    columns, rows = options.width, options.height
+    columns, rows = options.columns, options.rows
     found = grid(rows, columns, SPACING * (columns - 1), SPACING * (rows - 1))
     # The grid lists all diagonals of one kind first; here the two of a cell follow each other, as in the tutorial.
     diagonals = found.shear.reshape(2, -1, 2).swapaxes(0, 1).reshape(-1, 2)
@@ -166,7 +166,7 @@ class RodSystem(ABC):
 class SheetSystemDemo(HangingSheet[AnySheet]):
     """A sheet under a :class:`RodSystem`. Its options have a ``time_step`` [s]."""
 
-    rebuilt = ("width", "height", "fixed")
+    rebuilt = ("columns", "rows", "fixed")
 
     @abstractmethod
     def make_system(self) -> RodSystem:
@@ -200,8 +200,12 @@ class SheetSystemDemo(HangingSheet[AnySheet]):
             self.system.velocities[self.held] = self._pull / (self.substeps * self.time_step)
         with np.errstate(over="ignore", invalid="ignore"):  # explosions are meant to be seen here
             for _ in range(self.substeps):
-                self.system.step(self.time_step)
+                self.advance()
         self.let_pass(self.substeps * self.time_step)
+
+    def advance(self) -> None:
+        """Do one step of the integration."""
+        self.system.step(self.time_step)
 
     @property
     def exploded(self) -> bool:

@@ -223,12 +223,15 @@ MOST = 1e6
 """Largest force drawn; larger ones are drawn as this [N]."""
 
 
+TITLE = "largest force out of balance, log10 of newtons"
+
+
 @dataclass(frozen=True)
 class YardstickOptions(SheetOptions):
     """Numbers of a cloth that is solved globally."""
 
-    width: int = option(8, "particles along the width", low=2, high=14)
-    height: int = option(6, "particles along the height", low=2, high=14)
+    columns: int = option(8, "particles along the width", low=2, high=14)
+    rows: int = option(6, "particles along the height", low=2, high=14)
     time_step: float = option(0.02, "time step [s]", low=1e-3, high=0.04)
     stiffness: float = option(1000.0, "stiffness of every rod [N/m]", low=1.0, high=1e7)
     method: str = option("newton", "method of solving a step", choices=tuple(METHODS))
@@ -275,9 +278,15 @@ class YardsticksDemo(SheetSystemDemo[YardstickOptions]):
 
     def frame(self, caption: str = "") -> Frame:
         """Return the frame to draw, with the curves."""
-        title = "log10 of the largest force out of balance [N]"
-        panels = [Panel(title, self.curves, x_label="iterations")] if self.curves and not self.exploded else []
+        panels = [Panel(TITLE, self.curves, (-12.0, 3.0), "iterations")] if self.curves and not self.exploded else []
         return replace(super().frame(caption), panels=panels)
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of the initial view [m], shape (3,) each, above the panel."""
+        lower, upper = super().view_box
+        lower[1] -= 0.2 * (upper - lower)[1]
+        return lower, upper
 
     def _measure(self) -> list[Curve]:
         counts = np.arange(1.0, COUNT + 1)

@@ -22,8 +22,8 @@ POST = Box((1.1, 0.3, 0.3), (0.08, 0.3, 0.08), friction=0.1)
 class DamBreakOptions(Options):
     """Numbers of the dam break."""
 
-    length: int = option(10, "particles along the column", low=1, high=20)
-    height: int = option(14, "particles up the column", low=1, high=40)
+    columns: int = option(10, "particles along the column", low=1, high=20)
+    rows: int = option(14, "particles up the column", low=1, high=40)
     viscosity: float = option(1e-3, "viscosity of the fluid [Pa s]: water 0.001, honey 10", low=0.0, high=1e4)
     sweeps: int = option(4, "sweeps over the density constraints per step", low=1, high=50)
     clamp: float = option(0.0, "smallest density constraint; below 0 water contracts", low=-1.0, high=0.0, step=0.05)
@@ -43,7 +43,7 @@ class DamBreakDemo(SceneDemo[DamBreakOptions]):
     doi:10.1098/rsta.1952.0006: none is faster than 2 sqrt(g height).
     """
 
-    rebuilt = ("length", "height")
+    rebuilt = ("columns", "rows")
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -55,7 +55,7 @@ class DamBreakDemo(SceneDemo[DamBreakOptions]):
             scene.add_collider(Plane(normal, offset, friction=0.1))
         scene.add_collider(POST)
         material = FluidMaterial(viscosity=options.viscosity, clamp=options.clamp, iterations=options.sweeps)
-        upper = (SPACING * options.length, SPACING * options.height, depth)
+        upper = (SPACING * options.columns, SPACING * options.rows, depth)
         scene.add_fluid_block((0.0, 0.0, 0.0), upper, material, SPACING)
         return scene
 

@@ -27,8 +27,8 @@ STEPS = 8
 class HeatOptions(Options):
     """Numbers of the plate."""
 
-    width: int = option(160, "cells across", low=4, high=1024, step=16)
-    height: int = option(120, "cells up", low=4, high=768, step=16)
+    columns: int = option(160, "cells across", low=4, high=1024, step=16)
+    rows: int = option(120, "cells up", low=4, high=768, step=16)
     diffusivity: float = option(20.0, "D [cells^2/s]", low=0.0, high=200.0, step=5.0)
     time_step: float = option(0.005, "time step [s]", low=1e-4, high=0.1)
     clamp: str = switch(False, "whether temperatures are cut to their range, as in the original")
@@ -85,13 +85,13 @@ class HeatDemo(PlaneDemo[HeatOptions]):
     """
 
     limits = ((-20.0, -20.0), (20.0, 20.0))
-    rebuilt = ("width", "height")
+    rebuilt = ("columns", "rows")
     max_pull = 0.2
 
     def reset(self) -> None:
         """Restart with the current options."""
         super().reset()
-        self.plate = heated_box(self.options.height, self.options.width)
+        self.plate = heated_box(self.options.rows, self.options.columns)
         self.history = History("largest", "mean x 10")
         self._measure()
 
@@ -102,7 +102,7 @@ class HeatDemo(PlaneDemo[HeatOptions]):
     @property
     def size(self) -> np.ndarray:
         """Return the drawn width and height of the plate [m], shape (2,)."""
-        return CELL * np.array([self.options.width, self.options.height])
+        return CELL * np.array([self.options.columns, self.options.rows])
 
     @property
     def exploded(self) -> bool:
@@ -137,7 +137,7 @@ class HeatDemo(PlaneDemo[HeatOptions]):
         for down in (-1, 0, 1):
             for across in (-1, 0, 1):
                 row, column = rows + down, columns + across
-                inside = (row > 0) & (row < self.options.height - 1) & (column > 0) & (column < self.options.width - 1)
+                inside = (row > 0) & (row < self.options.rows - 1) & (column > 0) & (column < self.options.columns - 1)
                 self.plate.temperature[row[inside], column[inside]] = HOT
 
     def perform(self) -> None:

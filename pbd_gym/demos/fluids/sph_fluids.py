@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.demo import Demo, History
+from pbd_gym.demos.demo import Demo, History, clear_box
 from pbd_gym.demos.fluids.fluid import Fluid, block_in_box
 from pbd_gym.demos.fluids.solvers import DFSPH, IISPH, PBF, WCSPH, Tolerance
 from pbd_gym.demos.options import Options, option
@@ -31,8 +31,8 @@ class FluidOptions(Options):
     """Numbers that the fluids share."""
 
     method: str = option("all", "method to show", choices=("all", *METHODS))
-    width: int = option(18, "particles along the block", low=2, high=80)
-    height: int = option(14, "particles up the block", low=2, high=60)
+    columns: int = option(18, "particles along the block", low=2, high=80)
+    rows: int = option(14, "particles up the block", low=2, high=60)
     time_step: float = option(0.002, "time step of the solvers [s]", low=1e-4, high=0.02)
     viscosity: float = option(0.05, "share of velocity differences lost per step", low=0.0, high=1.0, step=0.05)
     stiffness: float = option(35000.0, "k of WCSPH [N/m]", low=0.0, high=1e7)
@@ -57,25 +57,25 @@ class FluidsDemo(Demo[FluidOptions]):
 
     Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques for the physics based
     simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial,
-    whose trajectories it reproduces with `--method PBF --width 40 --height 30 --quirks original`.
+    whose trajectories it reproduces with `--method PBF --columns 40 --rows 30 --quirks original`.
     """
 
-    original = FluidOptions(method="PBF", width=40, height=30, quirks="original")
+    original = FluidOptions(method="PBF", columns=40, rows=30, quirks="original")
     fps = 50
     flat = True
-    rebuilt = ("method", "width", "height")
+    rebuilt = ("method", "columns", "rows")
 
     def reset(self) -> None:
         """Restart with the current options."""
         super().reset()
         options = self.options
         names = list(METHODS) if options.method == "all" else [options.method]
-        block, box = block_in_box(options.width, options.height, SPACING)
+        block, box = block_in_box(options.columns, options.rows, SPACING)
         self.fluids = {name: make_fluid(name, options, block, box) for name in names}
         """Fluids by the name of the method."""
         self.failed: set[str] = set()
         """Methods that have exploded: a particle is far outside the box or not finite. They stand still."""
-        apart = 3 * SPACING * np.array([options.width + 1, options.height + 2])
+        apart = 3 * SPACING * np.array([options.columns + 1, options.rows + 2])
         self.places = {name: apart * [k % 2, -(k // 2)] for k, name in enumerate(names)}
         """Drawn place of each fluid's box [m], shape (2,)."""
         self.counts, self.compression = History(*names), History(*names)
@@ -134,7 +134,7 @@ class FluidsDemo(Demo[FluidOptions]):
         self.fluids[name].velocities[index] = self._pull[:2] / time
 
     def _owner(self, particle: int) -> tuple[str, int]:
-        names, size = list(self.fluids), self.options.width * self.options.height
+        names, size = list(self.fluids), self.options.columns * self.options.rows
         return names[particle // size], particle % size
 
     def _measure(self) -> None:
@@ -171,7 +171,7 @@ class FluidsDemo(Demo[FluidOptions]):
         )  # fmt: skip
 
     def _above(self, name: str) -> np.ndarray:
-        return np.array([*self.places[name] + [0.0, SPACING * (3 * self.options.height - 3)], 0.0])
+        return np.array([*self.places[name] + [0.0, SPACING * (3 * self.options.rows - 3)], 0.0])
 
     def _words(self, name: str) -> str:
         if name in self.failed:
@@ -184,8 +184,7 @@ class FluidsDemo(Demo[FluidOptions]):
         """Lower and upper corner of the initial view [m], shape (3,) each."""
         walls = _raised([fluid.boundary + self.places[name] for name, fluid in self.fluids.items()])
         lower, upper = walls.min(axis=0), walls.max(axis=0)
-        lower[1] -= 0.5 * max(upper[1] - lower[1], upper[0] - lower[0])  # panels cover the lowest third
-        return lower, upper
+        return clear_box(lower, upper)
 
     def readout(self) -> str:
         """Return the time, and the methods that have exploded."""

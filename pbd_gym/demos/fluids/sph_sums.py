@@ -99,7 +99,7 @@ class KernelsDemo(PlaneDemo[KernelOptions]):
             factor = SCALES[k] * (self.options.support / USUAL) ** k
             lines.append((place + np.array([[0.05, -0.12 * k, 0.0], [0.15, -0.12 * k, 0.0]]), PALETTE[k]))
             words = name if factor == 1.0 else f"{name} times {factor:.3g}"
-            labels.append((place + np.array([0.6, -0.12 * k, 0.0]), words))
+            labels.append((place + np.array([0.2 + 0.0175 * len(words), -0.12 * k, 0.0]), words))
         for edge in (-1.0, 1.0):
             ends = self.graph.places(edge * self.options.support, 0.06 * np.array(self.graph.y_range))
             lines.append((ends, PALETTE[3]))

@@ -321,7 +321,7 @@ class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
     numbers are those of RWTH's physics-simulation tutorial, whose trajectories it reproduces.
     """
 
-    box = ((-12.0, -12.0, -0.1), (12.0, 9.0, 0.1))
+    box = ((-15.0, -14.0, -0.1), (15.0, 10.5, 0.1))
     limits = ((-12.0, -12.0), (12.0, 12.0))
     rebuilt = ("seed",)
     max_pull = 0.6
@@ -353,7 +353,7 @@ class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
 
     def perform(self) -> None:
         """Move the emitter to and fro."""
-        self.handles[0, 0] = 4.0 * np.sin(1.2 * self.time)
+        self.handles[0, 0] = 2.0 * np.sin(1.2 * self.time)
 
     def frame(self, caption: str = "") -> Frame:
         """Return the frame to draw: squares coloured by age."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.demos.demo import Demo, History
+from pbd_gym.demos.demo import Demo, History, clear_box
 from pbd_gym.demos.motion.integration import INTEGRATORS, METHODS, DampedSpring, Pendulum, Spring, System
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.rendering import PALETTE, Frame
+from pbd_gym.rendering.pictures.charts import dashes
 
 NAMES = ("exact", *METHODS)
 SHORT = tuple(name.removesuffix(" Euler") for name in NAMES)
@@ -119,9 +120,8 @@ class IntegratorsDemo(Demo[IntegratorOptions]):
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of the initial view [m], shape (3,) each."""
         reach = self.rest_length + self.options.start if self.options.system == "spring" else ROD
-        top, bottom = 2.0, reach + BOB
-        # Panels cover the lowest third.
-        return np.array([-3.4, -max(4.2, (top + bottom) / 0.67 - top), -0.1]), np.array([3.4, top, 0.1])
+        above = 0.5 if self.options.system == "spring" else ROD + BOB + 0.5
+        return clear_box((-3.1, -max(reach + BOB, 1.8), -0.1), (3.1, above, 0.1))
 
     def readout(self) -> str:
         """Return the time and the change of each energy since the start."""
@@ -146,6 +146,8 @@ def _coil(hook: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 THROWN = ("explicit Euler", "symplectic Euler", "RK2")
+DASH = 0.05
+"""Length of a dash [m]."""
 ARROW = 0.25
 """Time whose displacement a velocity arrow shows [s]."""
 DARK = (30, 34, 60)
@@ -200,7 +202,6 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
     Hairer, Norsett, Wanner 1993: Solving ordinary differential equations I, doi:10.1007/978-3-540-78862-1, chapter II.
     """
 
-    box = ((-0.8, -2.5, -0.1), (1.9, 1.7, 0.1))
     limits = ((-3.0, -3.0), (3.0, 3.0))
     rebuilt = ()
 
@@ -212,6 +213,11 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
     def start(self) -> np.ndarray:
         """Return the initial tip of the arrow [m], shape (1, 2): a velocity of (1, 4.5) m/s."""
         return ARROW * np.array([[1.0, 4.5]])
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
+        return clear_box((-0.35, -0.4, -0.1), (1.75, 1.25, 0.1))
 
     def adapt(self) -> None:
         """Throw again in the same direction."""
@@ -276,14 +282,28 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
         balls = [self.handles[0], self.exact(now)[0]]
         for name, color in zip(THROWN, PALETTE, strict=False):
             track = self.tracks[name][: self.steps + 1]
-            lines.append((raised(track), color))
+            # RK2 is exact here: dashed, it leaves the exact parabola to be seen.
+            parts = dashes(track, 1, DASH) if name == "RK2" and len(track) > 1 else [track]
+            lines += [(raised(part), color) for part in parts]
             balls.append(track[-1])
         colors = [(150, 176, 206), DARK, *PALETTE[: len(THROWN)]]
         return Frame(
             raised(np.array(balls)), colors=np.array(colors), line_radius=0.035, polylines=lines,
-            labels=[(np.array([*self.handles[0] + [0.0, 0.12], 0.0]), "velocity")],
+            labels=[(np.array([*self.handles[0] + [0.0, 0.12], 0.0]), "velocity"), *self._names(balls[2:], now)],
             panels=[self.errors.panel("distance from the exact motion [m]")], caption=caption,
         )  # fmt: skip
+
+    def _names(self, places: list[np.ndarray], now: float) -> list[tuple[np.ndarray, str]]:
+        """Return the names of the methods beside their particles, unless these are too close together."""
+        gaps = np.linalg.norm(places[0] - places[1]), np.linalg.norm(places[2] - places[1])
+        if now < 0.3 or min(gaps) < 0.08:
+            return []
+        words = [name.removesuffix(" Euler") for name in THROWN]
+        words[2] = "exact and RK2"
+        return [
+            (raised(place[None] + [0.08 + 0.022 * len(word), 0.0])[0], word)
+            for place, word in zip(places, words, strict=True)
+        ]
 
     def readout(self) -> str:
         """Return the time and each method's distance from the exact motion."""
@@ -323,7 +343,6 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
     physics-simulation tutorial, whose trajectories it reproduces.
     """
 
-    box = ((-8.0, -12.5, -0.1), (8.0, 7.0, 0.1))
     deeds = (("t", "throw them sideways", "throw"),)
     limits = ((-8.0, -8.0), (8.0, 8.0))
     rebuilt = ("integrator",)
@@ -339,6 +358,11 @@ class SpringDamperDemo(PlaneDemo[SpringOptions]):
         """[m/s], shape (n, 2)."""
         self.history = History(*(self.names if len(self.names) > 1 else ("total", "kinetic", "potential")))
         self._measure()
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
+        return clear_box((-7.2, -4.0, -0.1), (7.2, 5.0, 0.1))
 
     @property
     def spring(self) -> DampedSpring:

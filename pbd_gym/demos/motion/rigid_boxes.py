@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.demos.demo import History
+from pbd_gym.demos.demo import History, clear_box
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.rendering import PALETTE, Frame
@@ -227,7 +227,6 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
     physics-simulation tutorial, whose trajectories they reproduce with `--quirks original --penalty on`.
     """
 
-    box = ((-8.0, -7.0, -0.1), (8.0, 7.5, 0.1))
     deeds = (("t", "turn the boxes", "turn"),)
     limits = ((-15.0, 0.0), (15.0, 15.0))
     rebuilt = ("seed",)
@@ -258,6 +257,11 @@ class RigidBoxesDemo(PlaneDemo[BoxOptions]):
     def exploded(self) -> bool:
         """Return whether a box has diverged."""
         return not np.isfinite(self.handles).all()
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of the initial view [m], shape (3,) each."""
+        return clear_box((-8.2, -0.4, -0.1), (8.2, HEIGHT + 1.0, 0.1))
 
     @property
     def floor(self) -> Floor:

@@ -54,7 +54,7 @@ class IterationDemo(PlaneDemo[AnyIteration]):
     """A graph that draws the steps from a draggable start."""
 
     limits = LIMITS
-    box = ((-1.75, -2.05, -0.1), (1.6, 1.3, 0.1))
+    box = ((-1.85, -2.45, -0.1), (1.7, 1.3, 0.1))
     graph: Graph
 
     def reset(self) -> None:

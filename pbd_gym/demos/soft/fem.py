@@ -188,8 +188,8 @@ def _wide(numbers: np.ndarray) -> np.ndarray:
 class FEMOptions(Options):
     """Numbers that the sheets share."""
 
-    width: int = option(10, "particles along the width", low=2, high=60)
-    height: int = option(6, "particles along the height", low=2, high=60)
+    columns: int = option(10, "particles along the width", low=2, high=60)
+    rows: int = option(6, "particles along the height", low=2, high=60)
     young_modulus: float = option(5e4, "stiffness E [Pa, of a sheet one metre thick]", low=1e2, high=1e9)
     poisson_ratio: float = option(0.3, "Poisson's ratio: narrowing when stretched", low=0.0, high=0.49, step=0.05)
     density: float = option(500.0, "mass per area [kg/m^2]", low=1.0, high=1e5)
@@ -226,7 +226,7 @@ class FEMDemo(Demo[FEMOptions]):
     deeds = (("c", "crush the sheets", "crush"),)
     original = FEMOptions(young_modulus=5e5)
     flat = True
-    rebuilt = ("width", "height")
+    rebuilt = ("columns", "rows")
 
     def reset(self) -> None:
         """Restart with the current options."""
@@ -237,8 +237,8 @@ class FEMDemo(Demo[FEMOptions]):
 
     def _load(self) -> None:
         options = self.options
-        positions, self.triangles = mesh(options.width, options.height)
-        self.fixed = np.array([0, options.width - 1])
+        positions, self.triangles = mesh(options.columns, options.rows)
+        self.fixed = np.array([0, options.columns - 1])
         self.bodies = [
             TriangleBody(
                 positions, self.triangles, self.fixed, stress, options.young_modulus, options.poisson_ratio,
@@ -247,7 +247,7 @@ class FEMDemo(Demo[FEMOptions]):
             for stress in MATERIALS.values()
         ]  # fmt: skip
         self.count = len(positions)
-        apart = SPACING * (options.width + 1)
+        apart = SPACING * (options.columns + 1)
         self.offsets = apart * np.array([-1.0, 0.0, 1.0])
         """Places where the sheets hang [m]."""
         self.substeps = max(1, round(1.0 / self.fps / options.time_step))
@@ -328,7 +328,7 @@ class FEMDemo(Demo[FEMOptions]):
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of the initial view [m], shape (3,) each."""
-        reach = 1.6 * SPACING * (self.options.width + 1)
+        reach = 1.6 * SPACING * (self.options.columns + 1)
         return np.array([-reach, -1.4 * reach, -0.1]), np.array([reach, 0.6 * reach, 0.1])
 
     def readout(self) -> str:

@@ -154,8 +154,8 @@ class RegionOptions(Options):
     """Numbers of a lattice of regions."""
 
     body: str = option("sheet", "a sheet hung by its corners, or a bar fixed at its left end", choices=("sheet", "bar"))
-    width: int = option(20, "particles along the width", low=2, high=60)
-    height: int = option(12, "particles along the height of the sheet", low=2, high=60)
+    columns: int = option(20, "particles along the width", low=2, high=60)
+    rows: int = option(12, "particles along the height of the sheet", low=2, high=60)
     fixed: int = option(2, "corners of the sheet that are fixed: 1, the upper 2 or all 4", choices=(1, 2, 4))
     half_width: int = option(1, "steps to the border of a region", low=1, high=5)
     stiffness: float = option(1.0, "share of the way to its place that a particle goes per step", low=1e-4, high=1.0)
@@ -176,7 +176,7 @@ class RegionDemo(SceneDemo[RegionOptions]):
     whose trajectories it reproduces.
     """
 
-    rebuilt = ("body", "width", "height", "fixed")
+    rebuilt = ("body", "columns", "rows", "fixed")
     method = "jacobi"
     max_pull = 2.0 * SPACING
 
@@ -186,19 +186,19 @@ class RegionDemo(SceneDemo[RegionOptions]):
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
         material = ShapeMaterial.from_alpha(options.stiffness, options.time_step)
         if options.body == "sheet":
-            flat = grid(options.height, options.width, SPACING * (options.width - 1), SPACING * (options.height - 1))
-            regions = lattice_regions((options.height, options.width), options.half_width)
+            flat = grid(options.rows, options.columns, SPACING * (options.columns - 1), SPACING * (options.rows - 1))
+            regions = lattice_regions((options.rows, options.columns), options.half_width)
             scene.add_shape_matching(flat.positions - flat.positions[0], material, regions, mass=1.0)
             scene.triangles = flat.triangles
             last = len(flat.positions) - 1
-            scene.pin([0, options.width - 1, last + 1 - options.width, last][: options.fixed])
+            scene.pin([0, options.columns - 1, last + 1 - options.columns, last][: options.fixed])
             return scene
-        cells = (options.width - 1, DEPTH - 1, DEPTH - 1)
+        cells = (options.columns - 1, DEPTH - 1, DEPTH - 1)
         mesh = tetmeshes.box(cells, tuple(SPACING * c for c in cells))  # type: ignore[arg-type]
         # The mesh numbers its vertices in its own way: this is their order in the lattice.
         x, y, z = np.round(mesh.positions / SPACING, 6).T
         order = np.lexsort((z, y, x))
-        regions = lattice_regions((options.width, DEPTH, DEPTH), options.half_width)
+        regions = lattice_regions((options.columns, DEPTH, DEPTH), options.half_width)
         scene.add_shape_matching(mesh, material, [order[region] for region in regions], mass=1.0)
         scene.pin(order[: DEPTH * DEPTH])
         return scene

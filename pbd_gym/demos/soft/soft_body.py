@@ -12,8 +12,10 @@ from pbd_gym.colliders import Plane
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry import tetmeshes
+from pbd_gym.geometry.embedding import cage
 from pbd_gym.geometry.mesh_files import SOLIDS, read_tetmesh, read_trimesh
-from pbd_gym.geometry.tetmeshes import TetMesh, from_tets, lattice
+from pbd_gym.geometry.tetmeshes import TetMesh, from_tets
+from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
 
@@ -30,6 +32,16 @@ CUBES = 12
 def _check_mesh(name: str) -> None:
     """Raise the errors of :func:`solid`."""
     solid(name)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Tetrahedra of a body, and its surface if they carry one."""
+
+    mesh: TetMesh
+    """Tetrahedra."""
+    skin: TriMesh | None = None
+    """Finer surface that they carry."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +64,20 @@ class SoftBodyOptions(Options):
     damping: float = option(0.5, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
-def solid(name: str) -> TetMesh:
-    """Return the mesh of a shape or a file, scaled to about half a metre."""
+def solid(name: str) -> Shape:
+    """Return a shape, or that of a file, scaled to about half a metre."""
     if name == "ball":
-        return tetmeshes.ball(0.25, 3)
+        return Shape(tetmeshes.ball(0.25, 3))
     if name == "box":
-        return tetmeshes.box((4, 4, 4), (0.4, 0.4, 0.4))
+        return Shape(tetmeshes.box((4, 4, 4), (0.4, 0.4, 0.4)))
     if name == "torus":
-        return tetmeshes.torus(0.25, 0.1, 20, 2)
+        return Shape(tetmeshes.torus(0.25, 0.1, 20, 2))
     return _from_file(name)
 
 
 @cache
-def _from_file(name: str) -> TetMesh:
-    """Return the tetrahedra of a file, or those inside its surface, scaled and centred.
+def _from_file(name: str) -> Shape:
+    """Return the tetrahedra of a file, or its surface with coarse ones inside that carry it, scaled and centred.
 
     Raises:
         ValueError: for an unsupported file, or a mesh that is not a closed solid.
@@ -75,10 +87,11 @@ def _from_file(name: str) -> TetMesh:
     if Path(name).suffix.lower() in SOLIDS:
         solid = read_tetmesh(name, scale=1.0)
         middle, extent = _box(solid.positions)
-        return from_tets((solid.positions - middle) * SIZE / extent, solid.tets)
+        return Shape(from_tets((solid.positions - middle) * SIZE / extent, solid.tets))
     surface = read_trimesh(name, scale=1.0)  # of any size: it is scaled below
     middle, extent = _box(surface.positions)
-    return lattice((surface.positions - middle) * SIZE / extent, surface.triangles, SIZE / CUBES)
+    skin = TriMesh((surface.positions - middle) * SIZE / extent, surface.triangles)
+    return Shape(cage(skin, SIZE / CUBES), skin)
 
 
 def _box(positions: np.ndarray) -> tuple[np.ndarray, float]:
@@ -94,8 +107,9 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
     make a body that deforms and returns to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4 only
     the edges act, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and leaves
     volumes rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up, `l`
-    pulls one towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with tetrahedra; a
-    .msh or .vtk file has them.
+    pulls one towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with coarse
+    tetrahedra, which carry the surface as a skin: it is what is drawn and what touches. A .msh or .vtk file has its
+    tetrahedra.
 
     Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one
     of the tiPBD project, with lumped masses that are added before they are inverted.
@@ -111,10 +125,12 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
         options = self.options
-        mesh = solid(options.mesh)
+        shape = solid(options.mesh)
+        mesh = shape.mesh
         # Tilted, so that it lands on an edge and rolls over.
         tilt = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
-        lowest = float((mesh.positions @ tilt.T)[:, 1].min())
+        outer = mesh if shape.skin is None else shape.skin
+        lowest = float((outer.positions @ tilt.T)[:, 1].min())
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
         scene.add_collider(Plane(friction=0.3 if options.slip == "on" else NO_SLIP, restitution=options.restitution))
         place = np.array([0.0, 0.4 - lowest, 0.0])
@@ -122,10 +138,10 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
             particles = scene.add_particles(mesh.positions @ tilt.T + place, options.density * mesh.vertex_volumes())
             scene.add_distance_constraints(particles[mesh.edges], options.compliance)
             scene.add_constraints("tet_volume", particles[mesh.tets], compliance=0.0)
-            scene.triangles = particles[mesh.triangles]
+            scene.triangles = particles[mesh.triangles]  # without a skin: all edges alike are of the tetrahedra alone
         else:
             material = SoftMaterial(options.density, options.young_modulus, options.poisson_ratio, "edges_and_volumes")
-            scene.add_soft_body(mesh, material, place, tilt)
+            scene.add_soft_body(mesh, material, place, tilt, skin=shape.skin)
         self.mesh = mesh
         return scene
 
@@ -161,8 +177,8 @@ class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
 
     def volume_ratio(self) -> float:
         """Return the volume relative to that at rest."""
-        now = TetMesh(self.positions(), self.mesh.tets, self.mesh.triangles, self.mesh.edges)
-        return now.volume() / self.mesh.volume()
+        mesh, now = self.mesh, self.positions()[: len(self.mesh.positions)]
+        return TetMesh(now, mesh.tets, mesh.triangles, mesh.edges).volume() / mesh.volume()
 
     def readout(self) -> str:
         """Return the time and the volume."""

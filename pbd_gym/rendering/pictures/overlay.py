@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.colors import Color, Coloring, ramp
+from pbd_gym.rendering.pictures.charts import coinciding, dashes, spread, ticks, widened
 
 if TYPE_CHECKING:
     import pygame
@@ -173,16 +176,37 @@ def _font(height: int) -> Any:
     if not pygame.font.get_init():
         pygame.font.init()
     # The font is recreated each time: a cached one dies when anyone quits pygame.
-    return pygame.font.Font(None, height)
+    file = _font_file()
+    return pygame.font.Font(file, height if file is None else max(11, round(OPEN_SANS * height)))
+
+
+OPEN_SANS = 0.72
+"""Size of Open Sans in which a line is about as wide as in pygame's own font."""
+
+
+@lru_cache(maxsize=1)
+def _font_file() -> str | None:
+    """Return Open Sans, which pygame-menu brings and the panel of sliders is written in; None for pygame's own font.
+
+    Pygame's own is bold, and spaces letters to whole pixels without kerning.
+    """
+    found = importlib.util.find_spec("pygame_menu")  # not imported for the path of a file
+    file = (
+        Path(found.origin).with_name("resources") / "fonts" / "opensans_regular.ttf" if found and found.origin else None
+    )
+    return str(file) if file is not None and file.is_file() else None
 
 
 HEIGHT, TALLEST = 0.27, 0.5
 """Usual and largest height of panels, as shares of the picture: they grow if a legend takes several lines."""
+BESIDE = 0.3
+"""Largest width of names beside curves, as a share of their panel; longer ones go into the heading."""
 Ends = tuple[float, float]
 """Both ends of an axis."""
 _LINE_WIDTH = 2
 _AXIS = (*TEXT, 120)
 _ZERO = (*TEXT, 70)
+_GRID = (*TEXT, 26)
 
 
 @dataclass(frozen=True)
@@ -213,33 +237,45 @@ class Panel:
     """Quantity of the vertical axis, with its unit."""
     curves: Sequence[Curve]
     y_range: tuple[float, float] | None = None
-    """Ends of the vertical axis; the range of the curves by default."""
+    """Ends of the vertical axis; by default round numbers around the curves."""
     x_label: str = "time [s]"
     """Quantity of the horizontal axis, with its unit."""
+    x_range: tuple[float, float] | None = None
+    """Ends of the horizontal axis; the range of the curves by default."""
 
 
 def draw_panels(surface: pygame.Surface, panels: Sequence[Panel]) -> None:
-    """Draw panels side by side along the lower edge."""
+    """Draw panels side by side along the lower edge. Names of curves stand at their ends if there is room."""
     if not panels:
         return
     width, height = surface.get_size()
     gap = max(4, min(width, height) // 60)
     font = make_font(surface, 32)
     columns = (width - gap) // len(panels) - gap
-    headings = [_heading(font, panel, columns - font.get_height()) for panel in panels]
+    direct = [_fits_beside(font, panel, columns) for panel in panels]
+    headings = [_heading(font, *each, columns - font.get_height()) for each in zip(panels, direct, strict=True)]
     lines = max(len(heading) for heading in headings)
-    # A plot is to be at least four lines high, and has a line of numbers below it.
-    wanted = (lines + 5) * font.get_linesize() + 2 * font.get_height()
+    # A plot is to be at least four lines high, or as many as it has names, and has a line of numbers below it.
+    least = max([4, *(len(panel.curves) for panel, beside in zip(panels, direct, strict=True) if beside)])
+    wanted = (lines + least + 1) * font.get_linesize() + 2 * font.get_height()
     rows = round(min(max(HEIGHT * height, wanted), TALLEST * height))
     for i, (panel, heading) in enumerate(zip(panels, headings, strict=True)):
         x = gap + i * (columns + gap)
-        surface.blit(_draw_panel(font, panel, heading, columns, rows), (x, height - rows - gap))
+        surface.blit(_draw_panel(font, panel, heading, direct[i], columns, rows), (x, height - rows - gap))
 
 
-def _heading(font: Any, panel: Panel, width: int) -> list[list[pygame.Surface]]:
-    """Return the title and the names of the curves, in as many lines as a ``width`` [pixels] requires."""
-    words = [font.render(panel.title, True, TEXT)]
-    words += [font.render(curve.name, True, curve.color) for curve in panel.curves]
+def _fits_beside(font: Any, panel: Panel, width: int) -> bool:
+    """Return whether names, of more curves than one, leave most of a ``width`` [pixels] to the curves themselves."""
+    return (
+        len(panel.curves) > 1 and max((font.size(curve.name)[0] for curve in panel.curves), default=0) < BESIDE * width
+    )
+
+
+def _heading(font: Any, panel: Panel, direct: bool, width: int) -> list[list[pygame.Surface]]:
+    """Return the title, and the names of the curves unless they stand beside them, in lines of a ``width`` [pixels]."""
+    words = [font.render(part, True, TEXT) for part in wrapped(font, panel.title, width)]
+    if not direct and len(panel.curves) > 1:
+        words += [font.render(curve.name, True, curve.color) for curve in panel.curves]
     lines: list[list[pygame.Surface]] = [[]]
     used = 0
     for word in words:
@@ -256,7 +292,7 @@ def _spacing(font: Any) -> int:
 
 
 def _draw_panel(
-    font: Any, panel: Panel, heading: list[list[pygame.Surface]], width: int, height: int
+    font: Any, panel: Panel, heading: list[list[pygame.Surface]], direct: bool, width: int, height: int
 ) -> pygame.Surface:
     import pygame
 
@@ -269,33 +305,58 @@ def _draw_panel(
             paper.blit(word, (x, y))
             x += word.get_width() + _spacing(font)
         y += line
-    x_range = _range([curve.x for curve in panel.curves], centred=False)
-    y_range = panel.y_range or _range([curve.y for curve in panel.curves])
-    numbers = [font.render(_number(value, y_range), True, TEXT) for value in y_range]
+    x_range = panel.x_range or _range([curve.x for curve in panel.curves], centred=False)
+    room = height - y - line - pad  # for the plot
+    most = max(3, room // (2 * line))
+    y_range = panel.y_range or widened(*_range([curve.y for curve in panel.curves]), most)
+    heights = ticks(*y_range, most)
+    numbers = [font.render(_number(value, y_range), True, TEXT) for value in heights]
     left = 2 * pad + max(number.get_width() for number in numbers)
-    plot = pygame.Rect(left, y + pad // 2, width - left - pad, height - y - line - pad)
+    names = max((font.size(curve.name)[0] for curve in panel.curves), default=0) + pad if direct else 0
+    plot = pygame.Rect(left, y + pad // 2, width - left - names - pad, room)
     if plot.height < 8 or plot.width < 8:
         return paper
-    for number, top in zip(numbers, (plot.bottom - line, plot.top), strict=True):
+    levels = _pixels(np.array(heights), y_range, plot.bottom - _LINE_WIDTH, plot.top + 1)
+    for number, level, value in zip(numbers, levels, heights, strict=True):
+        top = min(max(level - number.get_height() / 2, plot.top - pad // 2), plot.bottom - 0.7 * line)
         paper.blit(number, (plot.left - pad // 2 - number.get_width(), top))
+        pygame.draw.line(paper, _ZERO if value == 0 else _GRID, (plot.left, level), (plot.right, level))
     _draw_x_axis(paper, font, panel.x_label, x_range, plot)
-    if y_range[0] < 0 < y_range[1]:
-        level = _pixels(np.zeros(1), y_range, plot.bottom - _LINE_WIDTH, plot.top + 1)[0]
-        pygame.draw.line(paper, _ZERO, (plot.left, level), (plot.right, level))
     pygame.draw.lines(paper, _AXIS, False, [plot.topleft, plot.bottomleft, plot.bottomright])
     _draw_curves(paper, panel.curves, x_range, y_range, plot)
+    if direct:
+        _name_curves(paper, font, panel.curves, y_range, plot)
     return paper
 
 
+def _name_curves(paper: pygame.Surface, font: Any, curves: Sequence[Curve], y_range: Ends, plot: Any) -> None:
+    """Write the names of curves to the right of the plot, each as near to the curve's end as the others allow."""
+    ends = [values[-1] if len(values) else np.nan for values in (c.y[np.isfinite(c.y)] for c in curves)]
+    named = [
+        (float(_pixels(np.array(end), y_range, plot.bottom, plot.top)), c) for end, c in zip(ends, curves, strict=True)
+    ]
+    named = [(level, curve) for level, curve in named if np.isfinite(level)]
+    named.sort(key=lambda pair: pair[0])
+    line = font.get_linesize()
+    tops = spread([level - line / 2 for level, _ in named], 0.85 * line, plot.top - line / 4, plot.bottom - 0.8 * line)
+    for top, (_, curve) in zip(tops, named, strict=True):
+        paper.blit(font.render(curve.name, True, curve.color), (plot.right + font.get_height() // 3, top))
+
+
 def _draw_x_axis(paper: pygame.Surface, font: Any, label: str, x_range: Ends, plot: Any) -> None:
-    """Write the ends of the horizontal axis below the plot, with its label between them."""
-    low, high = (font.render(_number(value, x_range), True, TEXT) for value in x_range)
-    word = font.render(label, True, TEXT)
-    y = plot.bottom + 2
-    paper.blit(low, (plot.left, y))
-    if _number(x_range[0], x_range) != _number(x_range[1], x_range):
-        paper.blit(high, (plot.right - high.get_width(), y))
-    paper.blit(word, (plot.centerx - word.get_width() // 2, y))
+    """Write round numbers below the plot, as far as its label at the right end leaves room."""
+    import pygame
+
+    word, y = font.render(label, True, TEXT), plot.bottom + 2
+    paper.blit(word, (plot.right - word.get_width(), y))
+    end, values = -np.inf, ticks(*x_range, max(2, plot.width // (4 * font.get_height())))
+    for value, place in zip(values, _pixels(np.array(values), x_range, plot.left + 1, plot.right - 1), strict=True):
+        pygame.draw.line(paper, _AXIS, (place, plot.bottom - 3), (place, plot.bottom))
+        number = font.render(_number(value, x_range), True, TEXT)
+        x = max(place - number.get_width() / 2, plot.left)
+        if x > end and x + number.get_width() + _spacing(font) <= plot.right - word.get_width():
+            paper.blit(number, (x, y))
+            end = x + number.get_width() + _spacing(font)
 
 
 def _draw_curves(
@@ -308,6 +369,7 @@ def _draw_curves(
     import pygame
 
     paper.set_clip(plot)
+    drawn: list[np.ndarray] = []
     for curve in curves:
         keep = np.isfinite(curve.x) & np.isfinite(curve.y)
         # A curve at an end of the range lies inside the plot with the whole of its width.
@@ -315,7 +377,9 @@ def _draw_curves(
         y = _pixels(np.asarray(curve.y)[keep], y_range, plot.bottom - _LINE_WIDTH, plot.top + 1)
         points = np.stack([x, y], axis=1)
         if len(points) > 1:
-            pygame.draw.lines(paper, curve.color, False, points.tolist(), _LINE_WIDTH)
+            for part in dashes(points, coinciding(points, drawn)):
+                pygame.draw.lines(paper, curve.color, False, part.tolist(), _LINE_WIDTH)
+            drawn.append(points)
         elif len(points) == 1:
             pygame.draw.circle(paper, curve.color, points[0].tolist(), _LINE_WIDTH)
     paper.set_clip(None)
@@ -331,7 +395,7 @@ def _pixels(values: np.ndarray, ends: Ends, first: float, last: float) -> np.nda
 
 def _number(value: float, ends: Ends) -> str:
     rounding = 1e-6 * (ends[1] / 2 - ends[0] / 2)
-    return f"{value if abs(value) > rounding else 0.0:.3g}"
+    return f"{value if abs(value) > rounding else 0.0:.4g}"
 
 
 def _range(values: Sequence[np.ndarray], centred: bool = True) -> Ends:

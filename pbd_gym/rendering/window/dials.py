@@ -24,7 +24,7 @@ class Dial:
     """
 
     name: str
-    """Name, with the unit."""
+    """Name; a unit may follow in square brackets."""
     read: Callable[[], Any]
     """Function that returns the current value."""
     turn: Callable[[Any], object]
@@ -39,6 +39,10 @@ class Dial:
     """Whether it is a whole number."""
     choices: Sequence[Any] = ()
     """The only values allowed, instead of a range."""
+    unit: str = ""
+    """Unit of the values, if the name does not have it; empty for words and counts."""
+    typed: bool = False
+    """Whether other words than the choices may be typed."""
     ready: Callable[[Any], bool] = lambda value: True
     """Function that returns whether a value can be set without waiting. If not, its kernels are prepared in the
     background; ask again to learn when they are ready.
@@ -75,9 +79,21 @@ class Dial:
         return round(value) if self.whole else float(f"{value:.3g}")
 
     def text(self, value: Any = None) -> str:
-        """Return the name and the value, the current one or the given one."""
+        """Return the name, the value (the current one or the given one) and its unit."""
         value = self.read() if value is None else value
-        return f"{self.name} {value if isinstance(value, str) else format(value, '.4g')}"
+        label, unit = self.words
+        return f"{label} {value if isinstance(value, str) else format(value, '.4g')} {unit}".rstrip()
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Name without the unit, and the unit."""
+        label, _, unit = self.name.partition(" [")
+        return label, self.unit or unit.removesuffix("]")
+
+    @property
+    def step(self) -> float:
+        """Difference of neighbouring values of a linear scale: 1, or a power of ten of at most a thousandth of it."""
+        return 1 if self.whole else 10.0 ** math.floor(math.log10((self.high - self.low) / 1000.0) + 1e-9)
 
     def _scale(self, value: float) -> float:
         return math.log(value) if self.logarithmic else value

@@ -167,6 +167,8 @@ class Viewer(Handling):
         self.fps = fps
         self.paused = False
         self.help = False
+        self.explains = False
+        """Whether :meth:`theory` is shown."""
         self.slow = 1
         """Pictures per step; those between two steps show interpolated states."""
         self.waiting: dict[str, Any] = {}
@@ -215,9 +217,17 @@ class Viewer(Handling):
     def caption(self) -> str:
         """Return the read-outs; time per step, state and hints are added to them."""
 
+    def readings(self) -> str:
+        """Return the read-outs without the values of the dials, for a page that shows these elsewhere."""
+        return self.caption()
+
     def dials(self) -> Sequence[Dial]:
         """Return the dials that the panel shows."""
         return ()
+
+    def theory(self, page: bool = False) -> str:
+        """Return what is computed: formulas, symbols, algorithm and source, in lines or as Markdown for a page."""
+        return ""
 
     def more_help(self) -> str:
         """Return further lines of help."""
@@ -354,7 +364,7 @@ class Viewer(Handling):
             self.recorder.add(picture)
             if self.recorder.full:
                 self._film()
-        self.words.draw(picture, self.help_text() if self.help else "")
+        self.words.draw(picture, self.help_text() if self.help else self.theory() if self.explains else "")
         if not self._sliders:
             return picture
         width, height = picture.get_size()
@@ -372,13 +382,13 @@ class Viewer(Handling):
         """Return the help on the mouse and the keys."""
         return "\n".join([Mouse.HELP, *listed(self.keys), self.more_help()]).rstrip()
 
-    def text(self) -> str:
-        """Return the read-outs with the additions."""
+    def text(self, dialled: bool = True) -> str:
+        """Return the read-outs with the additions; the values of the dials are among them if ``dialled``."""
         state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
         state += "   compiling ..." if self.waiting else ""
         state += "   filming" if self.recorder.running else ""
         state += "" if self.help else "   h: help"
-        first, *rest = self.caption().split("\n")
+        first, *rest = (self.caption() if dialled else self.readings()).split("\n")
         return "\n".join([f"{first}{self.pace.text()}{state}", *rest, self.message])
 
     # --- keys ---------------------------------------------------------------------------------------------------------

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.rendering.backdrop import tangents
 from pbd_gym.rendering.camera import Camera, Size
-from pbd_gym.rendering.colors import BACK, FLOOR, FRONT, GOAL, GOAL_REACHED, SOLID
+from pbd_gym.rendering.colors import BACK, FRONT, GOAL, GOAL_REACHED, SOLID
 from pbd_gym.rendering.pictures.frame import FAR, Frame, drawable
 from pbd_gym.rendering.pictures.overlay import draw_panels
 from pbd_gym.rendering.pictures.painter import surface_of
 from pbd_gym.rendering.pictures.shapes import rounds
 from pbd_gym.rendering.window.dials import Dial
 from pbd_gym.rendering.window.viewer import Viewer
+from pbd_gym.rendering.window.web_controls import Control
+from pbd_gym.rendering.window.web_surfaces import ground, weave
 from pbd_gym.runtime.extras import load_optional
 
 
@@ -55,12 +56,11 @@ class WebScene:
         for k, (corners, sides) in enumerate([*frame.solids, *frame.meshes]):
             solid = {"vertices": corners, "faces": sides, "flat_shading": True, "color": SOLID}
             self._put(f"solid {k}", "mesh_simple", len(sides), **solid)
+        pairs, shades = weave(frame.positions, faces[finite[faces].all(axis=1)], camera, size)
+        self._lines("weave", pairs, np.repeat(shades[:, None], 2, axis=1), 0.0016 * camera.distance)
         for k, (normal, offset) in enumerate(frame.planes):
-            first, second = (3.0 * camera.distance * axis for axis in tangents(normal))
-            middle = camera.target + (offset - normal @ camera.target) * normal
-            corners = middle + np.stack([-first - second, first - second, first + second, second - first])
-            plane = {"vertices": corners, "faces": np.array([[0, 1, 2], [0, 2, 3]]), "side": "double", "color": FLOOR}
-            self._put(f"plane {k}", "mesh_simple", 2, **plane)
+            if normal @ camera.eye() > offset:  # seen from inside, a half-space would hide everything
+                self._put(f"ground {k}", "image", "ground", **ground(normal, offset, camera))
         if frame.coloring is not None:  # a mesh has one colour here: its particles show the others
             frame = replace(frame, beads=np.arange(len(points)), bead_radius=0.004 * camera.distance)
         found = rounds(frame, camera, size)
@@ -115,7 +115,8 @@ class WebScene:
         node, _ = self._nodes[name]
         for key, value in props.items():
             old = getattr(node, key)
-            if not np.array_equal(old, np.asarray(value, old.dtype) if isinstance(old, np.ndarray) else value):
+            new = np.asarray(value, old.dtype) if isinstance(old, np.ndarray) else value
+            if new is not old and not np.array_equal(old, new):
                 setattr(node, key, value)
 
     def _remove(self, name: str) -> None:
@@ -125,8 +126,12 @@ class WebScene:
 PORT = 8080
 READ_EVERY = 0.25
 """Time between changes of the read-outs [s]."""
-HELP = "Drag a particle with the left button; a click with Shift pins it or sets it free. Drag the ground to turn."
-_ONLY_WINDOW = ("s", "v", "p", "w", "0", "h", "q")
+HELP = (
+    "Drag a particle with the left button; a click with Shift pins it or sets it free. Drag the ground to turn, with "
+    "the right button to move; the wheel zooms. Numbers act at once, and those that need other kernels once these are "
+    "compiled (...). A click on a panel's title folds it."
+)
+_ONLY_WINDOW = ("s", "v", "p", "w", "0", "h", "e", "q")
 """Keys of a window that need no button on the page."""
 
 
@@ -151,15 +156,23 @@ class Page:
         self._scene = WebScene(self._server, self._dragged, self._clicked)
         self._events: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._dials: dict[str, Dial] = {}
-        self._sliders: dict[str, Any] = {}
-        self._text = self._gui.add_markdown(HELP)
+        self._controls: dict[str, Control] = {}
         self._read_at = -np.inf
         self._server.scene.set_up_direction("+y")
         view, camera = self._server.initial_camera, viewer.camera
         view.position, view.look_at, view.fov = camera.eye(), camera.target, camera.fov
         self._server.on_client_connect(lambda client: client.camera.on_update(self._see))
         self._deeds = {text: deed for key, (text, deed) in viewer.keys.items() if text and key not in _ONLY_WINDOW}
+        self._text = self._gui.add_markdown("")
         self._gui.add_button_group("", list(self._deeds)).on_click(self._press)
+        self._dial_folder = self._gui.add_folder("numbers")
+        with self._gui.add_folder("measured", expand_by_default=False):
+            self._measured = self._gui.add_markdown("")
+        with self._gui.add_folder("mouse", expand_by_default=False):
+            self._gui.add_markdown(HELP)
+        if viewer.theory():
+            with self._gui.add_folder("equations", expand_by_default=False):  # a panel beside would cover a phone
+                self.theory = self._gui.add_markdown(viewer.theory(page=True))
         viewer.help = True  # removes the hint at a key from the read-outs
 
     def run(self) -> None:
@@ -196,34 +209,27 @@ class Page:
 
     def _read(self) -> None:
         viewer = self.viewer
+        first, *rest = viewer.text(dialled=False).splitlines()
         verdict = viewer.words.verdict[0] if viewer.words.verdict else ""
-        self._text.content = "\n\n".join(line for line in [*viewer.text().splitlines(), verdict, HELP] if line)
+        self._text.content = f"{first}\n\n{viewer.message or verdict or next(filter(None, rest), '')}"
+        self._measured.content = "\n\n".join(line for line in rest if line)
         dials = {dial.name: dial for dial in viewer.dials()}
         if dials.keys() != self._dials.keys():
-            while self._sliders:
-                self._sliders.popitem()[1].remove()
-            self._sliders = {name: self._slider(dial) for name, dial in dials.items()}
+            while self._controls:
+                self._controls.popitem()[1].remove()
+            with self._dial_folder:
+                self._controls = {name: Control(self._gui, dial, self._turned) for name, dial in dials.items()}
         self._dials = dials
         for name, dial in dials.items():
-            slider, waits = self._sliders[name], name in viewer.waiting
-            slider.label = f"{dial.text(viewer.waiting[name])} ..." if waits else dial.text()
-            if not waits and abs(slider.value - dial.fraction()) > 0.5 / max(dial.stops, 1):
-                slider.value = dial.fraction()
-
-    def _slider(self, dial: Dial) -> Any:
-        slider = self._gui.add_slider(dial.text(), 0.0, 1.0, 1.0 / max(dial.stops, 1), dial.fraction())
-        slider.on_update(lambda event: self._slid(event, dial.name))
-        return slider
+            self._controls[name].show(dial, viewer.waiting.get(name))
 
     # Callbacks run in other threads, so they only leave messages.
 
     def _press(self, event: Any) -> None:
         self._events.put(self._deeds[event.target.value])
 
-    def _slid(self, event: Any, name: str) -> None:
-        if event.client_id is not None:  # not for values set by the page itself
-            dial, value = self._dials[name], self._dials[name].value_at(float(event.target.value))
-            self._events.put(lambda: self.viewer.turn(dial, value))
+    def _turned(self, name: str, value: Any) -> None:
+        self._events.put(lambda: self.viewer.turn(self._dials[name], value))
 
     async def _dragged(self, event: Any) -> None:
         start, end = event.start_screen_pos, np.array(event.end_position)

@@ -14,8 +14,8 @@ from tests.sim.oracles import load
 
 PLAIN: dict[str, Any] = {"wind": 0.0, "surface": "off", "stiffness": 1000.0}
 """No air and no ground."""
-XPBD = {"width": 10, "height": 8, "mass": 0.5, "time_step": 0.01, "iterations": 5, **PLAIN}
-PBD = {"width": 10, "height": 8, "mass": 0.5, "time_step": 0.01, "iterations": 5}
+XPBD = {"columns": 10, "rows": 8, "mass": 0.5, "time_step": 0.01, "iterations": 5, **PLAIN}
+PBD = {"columns": 10, "rows": 8, "mass": 0.5, "time_step": 0.01, "iterations": 5}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_stretch_does_not_depend_on_iterations_but_on_stiffness() -> None:
             demo.step()
         return float(np.max(demo.stretch()))
 
-    size = {"width": 6, "height": 5, "fixed": 4}
+    size = {"columns": 6, "rows": 5, "fixed": 4}
     slack = {**size, **PLAIN, "mass": 0.05, "time_step": 0.005}
     few, many = (rest(ClothDemo, ClothOptions(**slack, iterations=n)) for n in (20, 60))
     assert_allclose(few, many, rtol=1e-3)
@@ -65,14 +65,14 @@ def test_stretch_does_not_depend_on_iterations_but_on_stiffness() -> None:
 
 
 def test_sheet_hangs_from_the_corners_that_were_asked_for() -> None:
-    assert_array_equal(sheet(ClothOptions(width=4, height=3, fixed=1)).fixed, [0])
-    assert_array_equal(sheet(ClothOptions(width=4, height=3, fixed=2)).fixed, [0, 3])
-    assert_array_equal(sheet(ClothOptions(width=4, height=3, fixed=4)).fixed, [0, 3, 8, 11])
+    assert_array_equal(sheet(ClothOptions(columns=4, rows=3, fixed=1)).fixed, [0])
+    assert_array_equal(sheet(ClothOptions(columns=4, rows=3, fixed=2)).fixed, [0, 3])
+    assert_array_equal(sheet(ClothOptions(columns=4, rows=3, fixed=4)).fixed, [0, 3, 8, 11])
 
 
 def test_hangs_in_the_wind_and_lies_down_on_the_ground() -> None:
     """Guards that the film shows cloth: it hardly stretches, gusts move it, and it comes to rest without piercings."""
-    demo = ClothDemo(ClothOptions(width=20, height=15))
+    demo = ClothDemo(ClothOptions(columns=20, rows=15))
     ground, out = 1.2 * demo.sheet.positions[:, 1].min(), 0.0
     for _ in range(250):
         demo.perform()

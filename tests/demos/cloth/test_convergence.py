@@ -12,7 +12,7 @@ from pbd_gym.demos.cloth.cloth import COUNTS, ClothDemo, ClothOptions, left_over
 
 def test_methods_converge_as_they_are_known_to() -> None:
     """Further iterations come nearer; Jacobi needs more of them, and Chebyshev's extrapolation fewer again."""
-    demo = ClothDemo(ClothOptions(width=8, height=6, stiffness=1e5, convergence="on", wind=0.0, surface="off"))
+    demo = ClothDemo(ClothOptions(columns=8, rows=6, stiffness=1e5, convergence="on", wind=0.0, surface="off"))
     for _ in range(3):
         demo.step()
     before = demo.positions()
@@ -34,7 +34,7 @@ def test_methods_converge_as_they_are_known_to() -> None:
 
 def test_a_hand_does_not_follow_what_has_diverged() -> None:
     """Guards the window: an extrapolation that is too large sends particles to where no number is."""
-    demo = ClothDemo(ClothOptions(width=8, height=6, method="jacobi", chebyshev=0.99, wind=0.0, surface="off"))
+    demo = ClothDemo(ClothOptions(columns=8, rows=6, method="jacobi", chebyshev=0.99, wind=0.0, surface="off"))
     demo.hold(47)
     demo.move(np.full(3, np.nan))
     demo.step()

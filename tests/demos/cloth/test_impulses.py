@@ -28,7 +28,7 @@ def test_reproduces_the_tutorial() -> None:
 
 def test_demonstration_is_the_tutorials_sheet() -> None:
     oracle = load("ibds_10x8_f2")
-    demo = ImpulsesDemo(ImpulseOptions(width=10, height=8, mass=0.5, time_step=0.005))
+    demo = ImpulsesDemo(ImpulseOptions(columns=10, rows=8, mass=0.5, time_step=0.005))
     demo.step()  # 8 steps
     (stored,) = np.flatnonzero(oracle["steps"] == 8)
     assert_allclose(demo.positions()[:, :2], oracle["pos"][stored], rtol=0, atol=1e-12)
@@ -52,7 +52,7 @@ def test_momentum_is_kept_and_one_rod_is_solved_at_once() -> None:
 def test_more_sweeps_stretch_less() -> None:
     stretch = []
     for iterations in (1, 4, 16):
-        demo = ImpulsesDemo(ImpulseOptions(width=6, height=5, iterations=iterations))
+        demo = ImpulsesDemo(ImpulseOptions(columns=6, rows=5, iterations=iterations))
         for _ in range(25):
             demo.step()
         stretch.append(np.abs(demo.stretch()).max())

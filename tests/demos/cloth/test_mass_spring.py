@@ -38,7 +38,7 @@ def test_demonstration_is_the_tutorials_sheet() -> None:
     """Guards what the options mean: the first frame that both have, 8 steps on."""
     oracle = load("ms_default_10x8")
     demo = MassSpringDemo(
-        MassSpringOptions(width=10, height=8, mass=0.5, stiffness=5000.0, damping=10.0, time_step=0.005)
+        MassSpringOptions(columns=10, rows=8, mass=0.5, stiffness=5000.0, damping=10.0, time_step=0.005)
     )
     system = make(oracle)
     for _ in range(5):
@@ -93,13 +93,13 @@ def test_momentum_is_kept() -> None:
 
 
 def test_explodes_where_it_must_and_says_so() -> None:
-    demo = MassSpringDemo(MassSpringOptions(width=6, height=5, time_step=0.02))
+    demo = MassSpringDemo(MassSpringOptions(columns=6, rows=5, time_step=0.02))
     for _ in range(40):
         demo.step()
     assert demo.exploded
     assert "exploded" in demo.readout()
     demo.frame()
-    demo.change(MassSpringOptions(width=6, height=5))  # starts again: there is nothing to go on from
+    demo.change(MassSpringOptions(columns=6, rows=5))  # starts again: there is nothing to go on from
     assert not demo.exploded
 
 
@@ -120,7 +120,7 @@ def test_bad_input_is_named(change: dict[str, Any]) -> None:
 def test_explodes_beyond_the_longest_step_and_not_before() -> None:
     """Guards the bound that the demonstration names, with dampers and without."""
     for damping in (0.0, 0.3):
-        options = MassSpringOptions(width=8, height=8, damping=damping, gravity=0.0)
+        options = MassSpringOptions(columns=8, rows=8, damping=damping, gravity=0.0)
         for ratio, lives in ((0.97, True), (1.06, False)):
             demo = MassSpringDemo(replace(options, time_step=ratio * MassSpringDemo(options).longest_step))
             demo.system.positions[1:-1:3, :2] += 1e-3
@@ -135,7 +135,7 @@ def test_the_film_goes_beyond_the_longest_step() -> None:
         demo.perform()
         demo.step()
     assert demo.exploded
-    chosen = MassSpringDemo(MassSpringOptions(width=6, height=5, time_step=0.001))
+    chosen = MassSpringDemo(MassSpringOptions(columns=6, rows=5, time_step=0.001))
     while chosen.time < 4.0:
         chosen.perform()
         chosen.step()

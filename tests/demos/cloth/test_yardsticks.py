@@ -16,7 +16,7 @@ GRAVITY = (0.0, -9.81, 0.0)
 
 def net(method: str, iterations: int = 30, stiffness: float = 1000.0) -> WholeSystem:
     """Return a sheet that hangs by a corner, so that it moves in all three directions."""
-    demo = YardsticksDemo(YardstickOptions(width=4, height=3, fixed=1, mass=0.1))
+    demo = YardsticksDemo(YardstickOptions(columns=4, rows=3, fixed=1, mass=0.1))
     rng = np.random.default_rng(0)
     start = demo.sheet.positions
     system = WholeSystem(start, demo.inv_mass, demo.sheet.edges, 1.0 / stiffness, GRAVITY, method, iterations)

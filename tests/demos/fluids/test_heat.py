@@ -42,7 +42,7 @@ def test_fourier_mode_changes_by_its_factor(number: float) -> None:
 
 
 def test_long_steps_explode_and_say_so() -> None:
-    demo = HeatDemo(HeatOptions(width=40, height=30, diffusivity=60.0))
+    demo = HeatDemo(HeatOptions(columns=40, rows=30, diffusivity=60.0))
     for _ in range(20):
         demo.step()
     assert np.abs(demo.plate.temperature).max() > 1e3 * HOT
@@ -50,7 +50,7 @@ def test_long_steps_explode_and_say_so() -> None:
 
 
 def test_hand_paints_inside_the_border() -> None:
-    demo = HeatDemo(HeatOptions(width=40, height=30, diffusivity=0.0))
+    demo = HeatDemo(HeatOptions(columns=40, rows=30, diffusivity=0.0))
     demo.hold(0)
     demo.handles[0] = [-0.2, 0.0]
     demo.move(np.array([0.1, 0.0, 0.0]))

@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 from pbd_gym.demos.fluids.sph_fluids import FluidOptions, FluidsDemo
 from tests.demos.sph.oracles import FOLDER, load
 
-SMALL = {"width": 5, "height": 4}
+SMALL = {"columns": 5, "rows": 4}
 
 
 def test_frames_are_those_of_the_original() -> None:
-    demo = FluidsDemo(FluidOptions(method="PBF", width=10, height=20, quirks="original"))
+    demo = FluidsDemo(FluidOptions(method="PBF", columns=10, rows=20, quirks="original"))
     for _ in range(5):
         demo.step()
     frames = load(FOLDER / "pbf_10x20.npz").arrays

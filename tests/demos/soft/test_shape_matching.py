@@ -49,7 +49,7 @@ def test_square_is_that_of_the_tutorial() -> None:
 
 def test_sheet_of_regions_is_that_of_the_tutorial() -> None:
     oracle = load("rsm_10x6_f2_hw1")
-    demo = RegionDemo(RegionOptions(width=10, height=6))
+    demo = RegionDemo(RegionOptions(columns=10, rows=6))
     assert_allclose(demo.positions(), embed(oracle["x0"]), atol=1e-6)
     assert follow(demo, oracle, 30) >= 4
 
@@ -69,7 +69,7 @@ def test_scrambled_bodies_come_back(shape: str) -> None:
 def test_wide_regions_sag_less() -> None:
     sag = []
     for half_width in (1, 2, 4):
-        demo = RegionDemo(RegionOptions(body="bar", width=10, half_width=half_width, damping=5.0, gravity=-2.0))
+        demo = RegionDemo(RegionOptions(body="bar", columns=10, half_width=half_width, damping=5.0, gravity=-2.0))
         for _ in range(75):
             demo.step()
         sag.append(float((demo.scene.positions - demo.positions())[:, 1].max()))
@@ -78,7 +78,7 @@ def test_wide_regions_sag_less() -> None:
 
 def test_bar_is_one_lattice() -> None:
     """Guards the order of particles: the first region of a bar is a corner with its 8 nearest, rest distances apart."""
-    demo = RegionDemo(RegionOptions(body="bar", width=5))
+    demo = RegionDemo(RegionOptions(body="bar", columns=5))
     indices = demo.scene.constraints["shape_matching"].indices
     assert len(indices) == 5 * 4 * 4
     sizes = []

@@ -119,3 +119,38 @@ def test_pages_report_no_errors(browser: Any, address: str) -> None:
         browser.get(f"{address}/{name}.html")
         severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
         assert not [message for message in severe if "favicon" not in message]
+
+
+def test_the_cloth_of_the_front_is_dragged_and_pinned(browser: Any, address: str) -> None:
+    """It runs, follows the mouse, and takes numbers in their units; nothing of it comes from elsewhere."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    resize(browser, WIDE)
+    browser.get(f"{address}/index.html")
+    assert browser.execute_script("return document.querySelector('iframe.live').contentDocument.title")
+    browser.get(f"{address}/live/cloth.html")
+    seconds = "return parseFloat(document.getElementById('first').textContent)"
+    assert waited(browser, seconds, lambda time: time > 0.5) > 0.5
+    canvas = browser.find_element("id", "picture")
+    pinned = "return window.live.cloth().pinned.reduce((sum, one) => sum + one, 0)"
+    place = "const c = window.live.cloth(); return [...c.x.slice(-3)]"
+    assert browser.execute_script(pinned) == 2
+    pixel = "return window.live.pixel(window.live.cloth().count - 1)"
+    browser.execute_script("document.getElementById('pause').click()")
+    before, (x, y) = browser.execute_script(place), browser.execute_script(pixel)
+    middle = [canvas.size[side] / 2 for side in ("width", "height")]
+    chain = ActionChains(browser).move_to_element_with_offset(canvas, round(x - middle[0]), round(y - middle[1]))
+    chain.click_and_hold().move_by_offset(60, -80).perform()
+    for _ in range(20):
+        browser.execute_script("document.getElementById('step').click()")
+    there = browser.execute_script(pixel)
+    assert abs(there[0] - x - 60) < 3 and abs(there[1] - y + 80) < 3
+    assert browser.execute_script(place) != before
+    ActionChains(browser).release().perform()
+    script = "const s = document.getElementById('dial-density'); s.value = Math.log10(arguments[0]); s.oninput();"
+    browser.execute_script(script, 2.0)
+    assert browser.execute_script("return document.querySelector('#dial-density').previousSibling.value") == "2"
+    browser.execute_script("document.getElementById('drop').click()")
+    assert browser.execute_script(pinned) == 0
+    severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert not [message for message in severe if "favicon" not in message]

@@ -18,7 +18,7 @@ def window() -> Iterator[Any]:
 
     def make(name: str = "cloth", size: int = 440, **options: Any) -> DemoWindow:
         kind = find(name)
-        options = {"width": 8, "height": 6, **options} if name in ("cloth", "mass-spring") else options
+        options = {"columns": 8, "rows": 6, **options} if name in ("cloth", "mass-spring") else options
         if name == "cloth":  # in still air, so that hands alone move it
             options = {"mass": 0.05, "time_step": 0.005, "stiffness": 1000.0, "wind": 0.0, "surface": "off", **options}
         opened.append(DemoWindow(name, kind(kind.options_type(**options)), (size, size)))

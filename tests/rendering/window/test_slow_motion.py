@@ -36,7 +36,7 @@ def watched(viewer: Viewer) -> list[np.ndarray]:
 @pytest.fixture
 def viewer() -> Iterator[DemoWindow]:
     kind = find("cloth")
-    found = DemoWindow("cloth", kind(kind.options_type(width=8, height=6)), (200, 200))  # type: ignore[call-arg]
+    found = DemoWindow("cloth", kind(kind.options_type(columns=8, rows=6)), (200, 200))  # type: ignore[call-arg]
     found.renderer.fps = 0
     found.tick()
     found.tick()  # the panel comes with the second picture
@@ -47,7 +47,7 @@ def viewer() -> Iterator[DemoWindow]:
 def states_of(count: int) -> list[np.ndarray]:
     """Return what the demonstration goes through by itself."""
     kind = find("cloth")
-    demo = kind(kind.options_type(width=8, height=6))  # type: ignore[call-arg]
+    demo = kind(kind.options_type(columns=8, rows=6))  # type: ignore[call-arg]
     found = [demo.positions()]
     for _ in range(count):
         demo.step()

@@ -37,7 +37,7 @@ def test_what_begins_again_is_not_held(window: Any) -> None:
     found = window("mass-spring")
     drag(found, pixel_of(found, CORNER), (200, 200), drop=False)
     assert found.grabbed == CORNER
-    (width,) = (dial for dial in found.dials() if dial.name == "width")
+    (width,) = (dial for dial in found.dials() if dial.name == "columns")
     found.turn(width, 2)
     for _ in range(2):
         found.tick()
@@ -81,7 +81,7 @@ def test_the_right_button_pins_and_frees(window: Any, name: str) -> None:
 @pytest.mark.parametrize("depth", [1e8, 1e20, 1e300, np.inf, np.nan])
 def test_nothing_is_picked_after_an_explosion(window: Any, depth: float) -> None:
     """Guards a click that closed the window: at huge depths no particle was within a layer of the nearest one."""
-    viewer = window("mass-spring", height=4)
+    viewer = window("mass-spring", rows=4)
     press(viewer, "space")
     pixel = (200, 180)
     drag(viewer, pixel_of(viewer, 3), pixel, drop=False)
@@ -224,7 +224,7 @@ def _button(viewer: DemoWindow) -> tuple[int, int]:
 
 def test_pins_and_factors_outlast_other_options(window: Any) -> None:
     """A number that takes a new model leaves positions, pins and what else was turned as they were."""
-    viewer = window("region-shape-matching", 640, width=6, height=5)
+    viewer = window("region-shape-matching", 640, columns=6, rows=5)
     demo: Any = viewer.demo
     press(viewer, "space")
     click(viewer, pixel_of(viewer, 27), 3)
