@@ -65,7 +65,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
             scene.add_shape_matching(flat.positions, material, mass=options.mass, position=(0.0, lift, 0.0))
             scene.triangles = flat.triangles
         else:
-            mesh = solid(options.shape)
+            mesh = solid(options.shape).mesh
             turn = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
             lowest = float((mesh.positions @ turn.T)[:, 1].min())
             scene.add_shape_matching(
