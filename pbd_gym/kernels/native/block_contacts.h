@@ -7,6 +7,7 @@
 #include "contact_response.h"
 #include "grid_search.h"
 #include "rigid_carry.h"
+#include "rooms.h"
 
 #if PBD_BLOCK
 namespace pbd {
@@ -87,11 +88,21 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             m.leverage = table.leverage.data[k];
             m.crowd = crowd_of[LANES * k + environment];
         }
+        m.room = Search::room_of(k)[environment];
         m.radius = traits[0];
         m.extent = traits[1];
         m.friction = traits[2];
         m.role = traits[3];
         return m;
+    }
+
+    // Square of the distance of two members, in the sizes of the scene.
+    PBD_INLINE T distance_square(int k, int other) const {
+        PBD_CONTRACT_ON
+        const T* const p = Search::place_of(k) + environment;
+        const T* const q = Search::place_of(other) + environment;
+        const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
+        return (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
     }
 
     // Whether two members touch.
@@ -115,11 +126,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             bool any = false;
             for (environment = 0; environment < LANES; ++environment) {
-                const T* const p = Search::place_of(k) + environment;
-                const T* const q = Search::place_of(other) + environment;
-                const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
-                const T rest2 = (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
-                if (!(rest2 < widest * widest)) continue;
+                if (!(distance_square(k, other) < widest * widest)) continue;
                 if (LANES > 1) mine = member(k);
                 if (touch_of(k, mine, other, member(other)).inside > T(0)) {
                     any = true;
@@ -263,8 +270,34 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
     }
 
+    // Let a member leave others the room that it needs.
+    PBD_INLINE void change_room(int k) {
+        T* const room = Search::room_of(k);
+        bool roomy = false;
+        for (int n = 0; n < LANES; ++n) roomy = roomy || room[n] != T(0);
+        if (!roomy) return;
+        const bool listed = lengths[k] >= 0;
+        const int end = listed ? lengths[k] : count;
+        T most[LANES];
+        for (int n = 0; n < LANES; ++n) most[n] = T(0);
+        for (int n = 0; n < end; ++n) {
+            const int other = listed ? near[entry(k, n)] : n;
+            if (!listed && (other == k || !Search::strangers(k, other))) continue;
+            for (environment = 0; environment < LANES; ++environment) {
+                if (!(distance_square(k, other) < Search::farthest_of(k, other))) continue;
+                const One mine = member(k), its = member(other);
+                const T overlap =
+                    placed_overlap<Pairs, Options>(k < other ? mine : its, k < other ? its : mine, scales_here());
+                most[environment] = wp::max(most[environment], overlap);
+            }
+        }
+        for (int n = 0; n < LANES; ++n) room[n] = next_room(room[n], most[n], T(Search::body.parting));
+    }
+
     // Part all members that touch, from their lists of candidates.
     PBD_INLINE void part_members() {
+        for (int k = thread; k < count; k += thread_count) change_room(k);
+        sync();
         for (int k = thread; k < count; k += thread_count) count_contacts(k);
         sync();
         if constexpr (Options::RIGID) {
@@ -273,7 +306,11 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
         part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
         if constexpr (Options::PASSES > 1) part_again();
-        for (int k = thread; k < count; k += thread_count) finish(k);
+        for (int k = thread; k < count; k += thread_count) {
+            finish(k);
+            for (int n = 0; n < LANES; ++n)
+                if (Search::room_of(k)[n] > T(0)) forget_push(*this, k, n);
+        }
         sync();
     }
 };

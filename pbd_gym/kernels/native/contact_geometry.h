@@ -52,6 +52,7 @@ template <class L> struct Leverage<L, true> {
 // What is known of a member, for one pair or, on one thread, for sixteen.
 template <class L, bool rigid> struct Member : Leverage<L, rigid> {
     typename L::V x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
+    typename L::V room;  // what it leaves others where it was put: rooms.h
 };
 
 // Whether two members touch, along which normal, and by how much they are to part.
@@ -69,11 +70,13 @@ template <class T> struct ContactScales {
     T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
     T braking;          // share of a gap that may go
     T cushion;
+    T placed;    // way out of an overlap of members that leave others room [m]
+    bool roomy;  // whether some do
     BallShape shape;
 };
 
 // Steps out of an overlap, and the share of a gap that may go, for a substep of 1 / inv_h.
-template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h,
+template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
                                                                            BallShape shape) {
     PBD_CONTRACT_ON
     return {T(1),
@@ -84,6 +87,8 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             table.gentle_speed / inv_h,
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
+            T(2) * parting,
+            true,
             shape};
 }
 
@@ -145,6 +150,7 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
     const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
     const V d2 = dx * dx + dy * dy + dz * dz, rest2 = d2 * (scales.inv_size * scales.inv_size);
     const V length = root(d2), over = T(1) / at_least(length, 1e-12), reach = a.radius + b.radius;
+    const V left = scales.roomy ? a.room + b.room : V(T(0));
     // Members in the very same place part along y, the one with the higher number upwards.
     const V up = length > T(1e-12) ? dy * over : V(T(-1));
     t.ux = dx - px;
@@ -157,10 +163,11 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         t.nx = passed ? px * unit : dx * over;
         t.ny = passed ? py * unit : up;
         t.nz = passed ? pz * unit : dz * over;
-        t.overlap = reach * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
-        t.fastest = V(scales.fastest);
+        const V nearest = at_least(reach - left, 0);
+        t.overlap = nearest * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
+        t.fastest = left > T(0) ? V(scales.placed) : V(scales.fastest);
         t.sheets = V(T(0));
-        t.inside = rest2 < reach * reach ? V(T(1)) : V(T(0));
+        t.inside = rest2 < nearest * nearest ? V(T(1)) : V(T(0));
     } else {
         using Roles = typename Options::Roles;
         const V none = V(T(0)), all = V(T(1));
@@ -199,14 +206,15 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
         const V least = sooner * reach + creased * (thick - reach);
         const V outer = least + scales.cushion + creased * (fat - thick);
-        const V wanted = ((start < outer) & (start > least)) ? start - scales.braking * (start - least) : least;
+        const V braked = ((start < outer) & (start > least)) ? start - scales.braking * (start - least) : least;
+        const V wanted = braked - left;
         const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
         const V width = a_width > b_width ? a_width : b_width, wider = a.extent > b.extent ? a.extent : b.extent;
         const V high = reach + (wider > none ? V(scales.cushion) : none), across = high * high + wider * wider;
         const V range2 = fat * fat > across ? fat * fat : across;
         t.overlap = wanted * scales.size - gap;
         t.sheets = (a_ball | b_ball) ? none : all;
-        t.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
+        t.fastest = left > none ? V(scales.placed) : scales.gentle + creased * (scales.fastest - scales.gentle);
         t.inside = ((gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
     }
     return t;

@@ -6,6 +6,7 @@
 #pragma once
 #include "pair_search.h"
 #include "rigid_carry.h"
+#include "rooms.h"
 
 #if !PBD_BLOCK
 namespace pbd {
@@ -13,8 +14,10 @@ namespace pbd {
 template <class Group> struct PairContacts : PairSearch<Group> {
     using Search = PairSearch<Group>;
     using Options = typename Search::Options;
+    using L = typename Search::L;
     using Pairs = typename Search::Pairs;
     using T = typename Search::T;
+    using V = typename Search::V;
     using W = typename Search::W;
     using Row = typename Search::Row;
     using One = Member<Pairs, Options::RIGID>;
@@ -79,6 +82,9 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         m.extent = all[13];
         m.friction = all[14];
         m.role = all[15];
+        m.room = W(T(0));
+        if (scales.roomy)
+            for (int s = 0; s < 16; ++s) m.room[s] = Search::room_of(at[s])[environment];
         if constexpr (Options::RIGID) {
             for (int s = 0; s < 16; ++s) {
                 m.leverage[s] = table.leverage.data[at[s]];
@@ -280,20 +286,64 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
         int& overflow = lists.overflow.data[Search::group * LANES + environment];
         overflow = wp::max(overflow, (int)most - table.capacity);
+        if (!scales.roomy) return;
+        for (int k = 0; k < count; ++k)
+            if (Search::room_of(k)[environment] > T(0)) forget_push(*this, k, environment);
+    }
+
+    // Find the most by which up to sixteen members overlapped others.
+    inline void measure(const int* from, const int* other, int number) const {
+        One a, b;
+        fill(a, from);
+        fill(b, other);
+        const W overlap = placed_overlap<Pairs, Options>(a, b, scales);
+        for (int s = 0; s < number; ++s) {
+            moves[4 * from[s]] = wp::max(moves[4 * from[s]], overlap[s]);
+            moves[4 * other[s]] = wp::max(moves[4 * other[s]], overlap[s]);
+        }
+    }
+
+    // Let members leave others the room that they need.
+    inline void change_rooms() const {
+        int from[16], other[16], number = 0;
+        for (int k = 0; k < count; ++k) moves[4 * k] = T(0);
+        Search::place();
+        Search::scan(T(0), [&](int k, int d, unsigned hits) {
+            for (; hits; hits &= hits - 1) {
+                from[number] = k;
+                other[number++] = 16 * d + __builtin_ctz(hits);
+                if (number < 16) continue;
+                measure(from, other, number);
+                number = 0;
+            }
+        });
+        if (number > 0) {
+            pad(from, other, number);
+            measure(from, other, number);
+        }
+        for (int k = 0; k < count; ++k) {
+            T& room = Search::room_of(k)[environment];
+            room = next_room(room, moves[4 * k], T(Search::body.parting));
+            moves[4 * k] = T(0);
+        }
     }
 
     // Part all members that touch in the environment that is worked on.
-    PBD_INLINE void part_environment(bool worn, T agitation) {
+    //
+    // roomy: whether some of them leave others room, or nobody has looked yet.
+    PBD_INLINE void part_environment(bool worn, bool roomy, T agitation) {
         now = Search::rows + Search::stride * environment;
         scales.size = Search::size();
         scales.inv_size = Search::inv_size();
         scales.roughness = Search::roughness();
         scales.agitation = agitation;
+        scales.roomy = roomy;
         for (int k = 0; k < count; ++k) valence[k] = T(0);
         const bool anew = worn || *Search::length_of() < 0;
         if (anew || *Search::length_of() > 0) Search::place();
         if (anew) Search::make_list();
         length = *Search::length_of();
+        if (roomy) change_rooms();
         found = touched = pass = 0;
         examine_all();
         if (touched == 0) return;
@@ -317,6 +367,16 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         finish();
     }
 
+    // Find the environments in which members leave others room, or nobody has looked yet: not 0 for these.
+    PBD_INLINE void find_roomy(T* roomy) const {
+        V most = V(T(0));
+        for (int k = 0; k < count; ++k) {
+            const V room = L::load(Search::room_of(k), 0);
+            most = room != T(0) ? V(T(1)) : most;
+        }
+        L::store(roomy, 0, most);
+    }
+
     // Part all members that touch, environment after environment.
     //
     // agitation: how much each moves.
@@ -324,10 +384,11 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         if constexpr (Options::RIGID)
             for (int k = 0; k < count; ++k) crowd_of[k] = T(1);
         Search::fill_rows();
-        T worn[LANES];
+        T worn[LANES], roomy[LANES];
         Search::find_worn(worn);
+        find_roomy(roomy);
         for (environment = 0; environment < LANES; ++environment)
-            part_environment(worn[environment] > T(0), agitation[environment]);
+            part_environment(worn[environment] > T(0), roomy[environment] > T(0), agitation[environment]);
     }
 };
 
