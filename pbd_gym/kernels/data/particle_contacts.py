@@ -102,6 +102,12 @@ def table_type(scalar: Any) -> Any:
         first_memory: wp.int32
         """index of the first number that members remember, of one each: how far they still leave others room [m], see
         ``native/particle_contacts.h``"""
+        bouncy: wp.int32
+        """whether some member has a restitution"""
+        restitution: wp.array[scalar]
+        """share of the speed with which members rebound from each other; a pair uses the mean of its two; -1 for discs,
+        shape (k,)
+        """
         separation_speed: scalar
         """largest speed out of an overlap that did not arise in this substep [m/s]"""
         cushion: scalar

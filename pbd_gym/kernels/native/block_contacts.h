@@ -88,7 +88,6 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             m.leverage = table.leverage.data[k];
             m.crowd = crowd_of[LANES * k + environment];
         }
-        m.room = Search::room_of(k)[environment];
         m.radius = traits[0];
         m.extent = traits[1];
         m.friction = traits[2];
@@ -107,7 +106,18 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
 
     // Whether two members touch.
     PBD_INLINE Touch<Pairs> touch_of(int k, const One& mine, int other, const One& its) const {
-        return touch<Pairs, Options>(k < other ? mine : its, k < other ? its : mine, scales_here());
+        return k < other ? in_order(k, mine, other, its) : in_order(other, its, k, mine);
+    }
+    PBD_INLINE Touch<Pairs> in_order(int one, const One& a, int two, const One& b) const {
+        PBD_CONTRACT_ON
+        const T left = Search::room_of(one)[environment] + Search::room_of(two)[environment];
+        return touch<Pairs, Options, true>(a, b, scales_here(), left);
+    }
+
+    // Restitution of two members.
+    PBD_INLINE T elastic(int one, int two) const {
+        PBD_CONTRACT_ON
+        return table.bouncy > 0 ? T(0.5) * (table.restitution.data[one] + table.restitution.data[two]) : T(0);
     }
 
     // Count the contacts of a member, and list them in the order of numbers, in which what moves it is summed.
@@ -183,6 +193,15 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return m;
     }
 
+    // Find what part of a rigid body a contact has, along its normal.
+    PBD_INLINE void find_shares(One& m, const Touch<Pairs>& t, int k, T contacts) const {
+        if constexpr (Options::RIGID) {
+            m.shares = contacts;
+            if (table.bouncy > 0)
+                m.shares = bodies.shares(*this, k, {m.x, m.y, m.z}, {t.nx, t.ny, t.nz}, contacts, m.crowd);
+        }
+    }
+
     // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
     //
     // sum_of: (member) -> where its sum is.
@@ -204,22 +223,26 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                     if (LANES > 1) mine = member(k);
                     const One its = member(other);
                     One a = k < other ? mine : its, b = k < other ? its : mine;
-                    Touch<Pairs> t = touch<Pairs, Options>(a, b, scales_here());
+                    Touch<Pairs> t = in_order(one, a, two, b);
                     if (!(t.inside > T(0))) continue;  // the pair may be here because of other lanes
                     T gained = T(0);
                     if (again) {
                         const One first = a, second = b;
                         a = moved(a, one);
                         b = moved(b, two);
-                        t = touch<Pairs, Options>(a, b, scales_here());
+                        t = in_order(one, a, two, b);
                         const T gx = (a.x - first.x) - (b.x - second.x);
                         const T gy = (a.y - first.y) - (b.y - second.y);
                         const T gz = (a.z - first.z) - (b.z - second.z);
                         gained = gx * t.nx + gy * t.ny + gz * t.nz;
                     }
                     T mx, my, mz;
-                    part<Pairs, Options>(a, b, t, valence[LANES * one + environment],
-                                         valence[LANES * two + environment], gained, scales_here(), mx, my, mz);
+                    const T contacts = valence[LANES * one + environment];
+                    const T its_contacts = valence[LANES * two + environment];
+                    find_shares(a, t, one, contacts);
+                    find_shares(b, t, two, its_contacts);
+                    part<Pairs, Options>(a, b, t, contacts, its_contacts, gained, elastic(one, two), scales_here(), mx,
+                                         my, mz);
                     const T share = k == one ? a.w : -b.w;
                     const T sx = share * mx, sy = share * my, sz = share * mz;
                     sum[environment] += sx;
@@ -291,7 +314,8 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                 most[environment] = wp::max(most[environment], overlap);
             }
         }
-        for (int n = 0; n < LANES; ++n) room[n] = next_room(room[n], most[n], T(Search::body.parting));
+        for (int n = 0; n < LANES; ++n)
+            room[n] = next_room(room[n], most[n], T(Search::body.parting), T(Search::body.fall));
     }
 
     // Part all members that touch, from their lists of candidates.

@@ -43,16 +43,20 @@ constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 // Balls have passed each other within the substep if the direction from one to the other has turned so far: its cosine.
 constexpr double PASSED = 0.5;
 
+// Balls that bounce leave an overlap that was there before by no faster than this, and what gravity makes in two
+// substeps [m/s]: else they would be thrown to and fro in heaps, without losing what they gain.
+constexpr double ELASTIC_WAY = 0.2;
+
 // Members of rigid bodies have the inverse mass of their body there over their own, and the contacts that share it.
+// What bounces needs that along the normal: the share that its contacts have, in inverse masses of the member.
 template <class L, bool rigid> struct Leverage {};
 template <class L> struct Leverage<L, true> {
-    typename L::V leverage, crowd;
+    typename L::V leverage, crowd, shares;
 };
 
 // What is known of a member, for one pair or, on one thread, for sixteen.
 template <class L, bool rigid> struct Member : Leverage<L, rigid> {
     typename L::V x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
-    typename L::V room;  // what it leaves others where it was put: rooms.h
 };
 
 // Whether two members touch, along which normal, and by how much they are to part.
@@ -70,13 +74,15 @@ template <class T> struct ContactScales {
     T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
     T braking;          // share of a gap that may go
     T cushion;
-    T placed;    // way out of an overlap of members that leave others room [m]
-    bool roomy;  // whether some do
+    bool roomy;     // whether some do
+    bool bouncy;    // whether some member has a restitution
+    T elastic_way;  // way out of an overlap of two of these [m]
+    T resting;      // what comes on by no more in a substep does not bounce [m]
     BallShape shape;
 };
 
 // Steps out of an overlap, and the share of a gap that may go, for a substep of 1 / inv_h.
-template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
+template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T resting,
                                                                            BallShape shape) {
     PBD_CONTRACT_ON
     return {T(1),
@@ -87,8 +93,10 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             table.gentle_speed / inv_h,
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
-            T(2) * parting,
             true,
+            table.bouncy > 0,
+            resting + T(ELASTIC_WAY) / inv_h,
+            resting,
             shape};
 }
 
@@ -139,9 +147,11 @@ template <class L, class M> PBD_INLINE typename L::V braking_radius(const M& m, 
 }
 
 // Whether two members touch, the one with the lower number first, and how to part them.
-template <class L, class Options>
+//
+// roomy, left: whether they may leave each other room where they were put, and how much: rooms.h.
+template <class L, class Options, bool roomy>
 PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
-                          const ContactScales<typename L::T>& scales) {
+                          const ContactScales<typename L::T>& scales, typename L::V left) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
@@ -150,7 +160,6 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
     const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
     const V d2 = dx * dx + dy * dy + dz * dz, rest2 = d2 * (scales.inv_size * scales.inv_size);
     const V length = root(d2), over = T(1) / at_least(length, 1e-12), reach = a.radius + b.radius;
-    const V left = scales.roomy ? a.room + b.room : V(T(0));
     // Members in the very same place part along y, the one with the higher number upwards.
     const V up = length > T(1e-12) ? dy * over : V(T(-1));
     t.ux = dx - px;
@@ -163,9 +172,9 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         t.nx = passed ? px * unit : dx * over;
         t.ny = passed ? py * unit : up;
         t.nz = passed ? pz * unit : dz * over;
-        const V nearest = at_least(reach - left, 0);
+        const V nearest = roomy ? at_least(reach - left, 0) : reach;
         t.overlap = nearest * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
-        t.fastest = left > T(0) ? V(scales.placed) : V(scales.fastest);
+        t.fastest = V(scales.fastest);
         t.sheets = V(T(0));
         t.inside = rest2 < nearest * nearest ? V(T(1)) : V(T(0));
     } else {
@@ -207,14 +216,14 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         const V least = sooner * reach + creased * (thick - reach);
         const V outer = least + scales.cushion + creased * (fat - thick);
         const V braked = ((start < outer) & (start > least)) ? start - scales.braking * (start - least) : least;
-        const V wanted = braked - left;
+        const V wanted = roomy ? braked - left : braked;
         const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
         const V width = a_width > b_width ? a_width : b_width, wider = a.extent > b.extent ? a.extent : b.extent;
         const V high = reach + (wider > none ? V(scales.cushion) : none), across = high * high + wider * wider;
         const V range2 = fat * fat > across ? fat * fat : across;
         t.overlap = wanted * scales.size - gap;
         t.sheets = (a_ball | b_ball) ? none : all;
-        t.fastest = left > none ? V(scales.placed) : scales.gentle + creased * (scales.fastest - scales.gentle);
+        t.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
         t.inside = ((gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
     }
     return t;

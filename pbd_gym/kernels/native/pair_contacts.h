@@ -82,9 +82,6 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         m.extent = all[13];
         m.friction = all[14];
         m.role = all[15];
-        m.room = W(T(0));
-        if (scales.roomy)
-            for (int s = 0; s < 16; ++s) m.room[s] = Search::room_of(at[s])[environment];
         if constexpr (Options::RIGID) {
             for (int s = 0; s < 16; ++s) {
                 m.leverage[s] = table.leverage.data[at[s]];
@@ -93,12 +90,35 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
     }
 
+    // Whether sixteen pairs touch, and how to part them.
+    PBD_INLINE Touch<Pairs> touch_of(const One& a, const One& b, const int* from, const int* other) const {
+        if (scales.roomy) return touch_beyond_room(a, b, from, other);
+        return touch<Pairs, Options, false>(a, b, scales, W(T(0)));
+    }
+    // The same where members leave others room, which is rare: apart from what is fast without it.
+    __attribute__((noinline)) Touch<Pairs> touch_beyond_room(const One& a, const One& b, const int* from,
+                                                             const int* other) const {
+        W left;
+        for (int s = 0; s < 16; ++s)
+            left[s] = Search::room_of(from[s])[environment] + Search::room_of(other[s])[environment];
+        return touch<Pairs, Options, true>(a, b, scales, left);
+    }
+
+    // Restitution of sixteen pairs.
+    PBD_INLINE W elastic(const int* from, const int* other) const {
+        W mean = W(T(0));
+        if (scales.bouncy)
+            for (int s = 0; s < 16; ++s)
+                mean[s] = T(0.5) * (table.restitution.data[from[s]] + table.restitution.data[other[s]]);
+        return mean;
+    }
+
     // Which of sixteen pairs touch, a bit for each.
     PBD_INLINE unsigned touching(const int* from, const int* other) const {
         One a, b;
         fill(a, from);
         fill(b, other);
-        return bits(touch<Pairs, Options>(a, b, scales).inside > W(T(0)));
+        return bits(touch_of(a, b, from, other).inside > W(T(0)));
     }
 
     // Count the contacts of those that touch, and keep as many as there is room for.
@@ -125,6 +145,17 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     }
     PBD_INLINE static Row row(const W* q, int s) { return ((const Row*)(q + s % 4))[s / 4]; }
 
+    // Find what parts of rigid bodies sixteen contacts have, along their normals.
+    PBD_INLINE void find_shares(One& m, const Touch<Pairs>& t, const int* at, W contacts) const {
+        if constexpr (Options::RIGID) {
+            m.shares = contacts;
+            if (!scales.bouncy) return;
+            for (int s = 0; s < 16; ++s)
+                m.shares[s] = bodies.shares(*this, at[s], {m.x[s], m.y[s], m.z[s]}, {t.nx[s], t.ny[s], t.nz[s]},
+                                            contacts[s], m.crowd[s]);
+        }
+    }
+
     // Part up to sixteen pairs that touch. What moves a member is summed in the order of pairs.
     inline void separate(const int* from, const int* other, int number) const {
         PBD_CONTRACT_ON
@@ -135,7 +166,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         unsigned hits = (1u << number) - 1;
         // Pairs that have been kept are known to have touched at first.
         if (pass < 2 || touched > touching_room) {
-            t = touch<Pairs, Options>(a, b, scales);
+            t = touch_of(a, b, from, other);
             hits &= bits(t.inside > W(T(0)));
         }
         W gained = W(T(0));
@@ -143,7 +174,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             const W ax = a.x, ay = a.y, az = a.z, bx = b.x, by = b.y, bz = b.z;
             Search::columns(moved, 4, from, a.x, a.y, a.z, a.w);
             Search::columns(moved, 4, other, b.x, b.y, b.z, b.w);
-            t = touch<Pairs, Options>(a, b, scales);
+            t = touch_of(a, b, from, other);
             const W gx = (a.x - ax) - (b.x - bx), gy = (a.y - ay) - (b.y - by), gz = (a.z - az) - (b.z - bz);
             gained = gx * t.nx + gy * t.ny + gz * t.nz;
         }
@@ -152,7 +183,9 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             mine[s] = valence[from[s]];
             its[s] = valence[other[s]];
         }
-        part<Pairs, Options>(a, b, t, mine, its, gained, scales, mx, my, mz);
+        find_shares(a, t, from, mine);
+        find_shares(b, t, other, its);
+        part<Pairs, Options>(a, b, t, mine, its, gained, elastic(from, other), scales, mx, my, mz);
         W p[4], q[4];
         in_rows(p, a.w * mx, a.w * my, a.w * mz);
         in_rows(q, -b.w * mx, -b.w * my, -b.w * mz);
@@ -323,7 +356,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
         for (int k = 0; k < count; ++k) {
             T& room = Search::room_of(k)[environment];
-            room = next_room(room, moves[4 * k], T(Search::body.parting));
+            room = next_room(room, moves[4 * k], T(Search::body.parting), T(Search::body.fall));
             moves[4 * k] = T(0);
         }
     }
