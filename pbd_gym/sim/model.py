@@ -224,8 +224,8 @@ class Model:
         and how much too long or short segments may be that go round colliders.
         """
         self.memory_count = self.lean_count
-        """Count of numbers kept from substep to substep: the leans, one per constraint with memory, one per nozzle place,
-        and one per colliding particle.
+        """Count of numbers kept from substep to substep: the leans, one per constraint with memory, one per nozzle
+        place, and one per colliding particle.
         """
         used = [np.ravel(part) for kind in self.kinds for part in self.scene.constraints[kind.name].indices]
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)

@@ -92,7 +92,10 @@ template <class Group> struct PairContacts : PairSearch<Group> {
 
     // Whether sixteen pairs touch, and how to part them.
     PBD_INLINE Touch<Pairs> touch_of(const One& a, const One& b, const int* from, const int* other) const {
-        if (scales.roomy) return touch_beyond_room(a, b, from, other);
+        if (__builtin_expect(scales.roomy, false)) {
+            const One c = a, d = b;  // whose places in memory are asked for here alone
+            return touch_beyond_room(c, d, from, other);
+        }
         return touch<Pairs, Options, false>(a, b, scales, W(T(0)));
     }
     // The same where members leave others room, which is rare: apart from what is fast without it.
