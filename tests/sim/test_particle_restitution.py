@@ -66,7 +66,7 @@ def test_balls_part_at_the_mean_restitution(ones: float, others: float, h: float
     assert_allclose(MASSES @ impact.after, MASSES @ impact.before, atol=1e-12)
     spin = impact.spin(impact.starts, impact.before)
     # They are moved apart within a substep.
-    assert_allclose(impact.spin(impact.positions, impact.after), spin, atol=5.0 * h * np.abs(spin).max())
+    assert_allclose(impact.spin(impact.positions, impact.after), spin, atol=8.0 * h * np.abs(spin).max())
     assert impact.energy() < 1.0 + 1e-12
     rough = Impact(ones, others, h, friction=0.5)
     assert_allclose(MASSES @ rough.after, MASSES @ rough.before, atol=1e-12)
