@@ -43,6 +43,10 @@ constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 // Balls have passed each other within the substep if the direction from one to the other has turned so far: its cosine.
 constexpr double PASSED = 0.5;
 
+// Members that leave others room go out of what they overlap beyond it by no more than two rounds of it and this many
+// times what does not bounce: less would let stacks sink that were put with an overlap, be it by rounding.
+constexpr double STACKED = 4.0;
+
 // Balls that bounce leave an overlap that was there before by no faster than this, and what gravity makes in two
 // substeps [m/s]: else they would be thrown to and fro in heaps, without losing what they gain.
 constexpr double ELASTIC_WAY = 0.2;
@@ -74,6 +78,7 @@ template <class T> struct ContactScales {
     T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
     T braking;          // share of a gap that may go
     T cushion;
+    T placed;       // way out of an overlap of members that leave others room [m]
     bool roomy;     // whether some do
     bool bouncy;    // whether some member has a restitution
     T elastic_way;  // way out of an overlap of two of these [m]
@@ -82,8 +87,8 @@ template <class T> struct ContactScales {
 };
 
 // Steps out of an overlap, and the share of a gap that may go, for a substep of 1 / inv_h.
-template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T resting,
-                                                                           BallShape shape) {
+template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
+                                                                           T resting, BallShape shape) {
     PBD_CONTRACT_ON
     return {T(1),
             T(1),
@@ -93,6 +98,7 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             table.gentle_speed / inv_h,
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
+            T(2) * parting + T(STACKED) * resting,
             true,
             table.bouncy > 0,
             resting + T(ELASTIC_WAY) / inv_h,
@@ -175,6 +181,7 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         const V nearest = roomy ? at_least(reach - left, 0) : reach;
         t.overlap = nearest * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
         t.fastest = V(scales.fastest);
+        if (roomy) t.fastest = left > T(0) ? V(scales.placed) : t.fastest;
         t.sheets = V(T(0));
         t.inside = rest2 < nearest * nearest ? V(T(1)) : V(T(0));
     } else {
@@ -224,6 +231,7 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         t.overlap = wanted * scales.size - gap;
         t.sheets = (a_ball | b_ball) ? none : all;
         t.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
+        if (roomy) t.fastest = left > none ? V(scales.placed) : t.fastest;
         t.inside = ((gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
     }
     return t;

@@ -43,7 +43,7 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
                                  typename L::T inv_h, int group, int thread, int thread_count, BallShape shape) {
     using T = typename L::T;
     using Group = ContactGroup<L, Options, Model, Body, Lists>;
-    const auto scales = contact_scales(model.particle_contacts, inv_h, T(2) * T(body.fall), shape);
+    const auto scales = contact_scales(model.particle_contacts, inv_h, T(body.parting), T(2) * T(body.fall), shape);
     T agitation[L::LANES] = {};
 #if PBD_BLOCK
     BlockContacts<Group> contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation);
