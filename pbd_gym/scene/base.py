@@ -270,7 +270,9 @@ class BaseScene:
         """Whether particles collide with each other."""
         return bool(self.particle_contacts)
 
-    def add_particle_contacts(self, indices: ArrayLike, radius: float, friction: float = 0.0) -> None:
+    def add_particle_contacts(
+        self, indices: ArrayLike, radius: float, friction: float = 0.0, restitution: float = 0.0
+    ) -> None:
         """Make particles of one body collide with each other and with those of other calls, as spheres.
 
         Particles of this body that are now closer than three radii do not collide: constraints keep them apart. To keep
@@ -280,16 +282,19 @@ class BaseScene:
             indices: the particles, shape (k,), int, none of them passed before.
             radius: [m], above 0.
             friction: Coulomb coefficient; a pair uses the mean of its two.
+            restitution: share of the speed with which they rebound from each other, 0 to 1; a pair uses the mean of its
+                two. Surfaces do not rebound, and colliders use their own restitution.
 
         Raises:
-            ValueError: for particles that do not exist or are named twice, a radius that is not above zero, or a
-                coefficient that is negative or not finite.
+            ValueError: for particles that do not exist or are named twice, a radius that is not above zero, a
+                coefficient that is negative or not finite, or a restitution that is not from 0 to 1.
         """
         found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
         number("radius", radius, most=FARTHEST, positive=True)
         number("friction", friction, 0.0, LARGEST)
+        number("restitution", restitution, 0.0, 1.0)
         self._check_new_members(found)
-        self.particle_contacts.append(balls(self.positions, found, radius, friction))
+        self.particle_contacts.append(balls(self.positions, found, radius, friction, restitution))
 
     def add_surface_contacts(
         self, triangles: ArrayLike, thickness: float, friction: float = 0.0, panels: bool = False

@@ -35,6 +35,8 @@ class ParticleContacts:
     """Radius of the balls, or half the distance at which two layers touch [m]."""
     friction: float
     """Coulomb coefficient."""
+    restitution: float
+    """Share of the speed with which balls rebound from each other."""
     kin: np.ndarray
     """Pairs that do not collide, as positions in ``indices``, shape (m, 2), int."""
     extent: np.ndarray
@@ -55,7 +57,9 @@ class ParticleContacts:
     """
 
 
-def balls(positions: np.ndarray, indices: np.ndarray, radius: float, friction: float) -> ParticleContacts:
+def balls(
+    positions: np.ndarray, indices: np.ndarray, radius: float, friction: float, restitution: float
+) -> ParticleContacts:
     """Return the contacts of particles as balls.
 
     Args:
@@ -63,6 +67,7 @@ def balls(positions: np.ndarray, indices: np.ndarray, radius: float, friction: f
         indices: the particles, shape (k,), int32.
         radius: [m].
         friction: Coulomb coefficient.
+        restitution: share of the speed with which they rebound, 0 to 1.
     """
     count, apart = len(indices), NEAR_BALLS * 2.0 * radius
     kin = NeighbourGrid(positions[indices], apart).pairs() if count else np.zeros((0, 2), dtype=np.int64)
@@ -71,6 +76,7 @@ def balls(positions: np.ndarray, indices: np.ndarray, radius: float, friction: f
         indices,
         float(radius),
         float(friction),
+        float(restitution),
         kin[gaps < apart],
         np.zeros(count),
         np.full((count, 4), -1),
@@ -118,6 +124,7 @@ def surface(
         made.vertices.astype(np.int32),
         0.5 * MARGIN * float(thickness),
         float(friction),
+        0.0,
         made.kin,
         made.extent,
         made.chords,

@@ -63,7 +63,7 @@ class RigidBody:
     shell: bool
     """Whether it is a shell with a thickness rather than a solid."""
     restitution: float = 0.0
-    """Restitution of contacts with other rigid bodies."""
+    """Restitution of contacts with other bodies."""
 
     def mobility(self, points: np.ndarray) -> np.ndarray:
         """Return the effective inverse mass where it is pushed, along the axis where that is largest [1/kg].

@@ -54,8 +54,8 @@ class RigidScene(FluidScene):
             contacts: whether it collides with particles of other bodies that do, see :meth:`add_particle_contacts`.
             position: place of the mesh's origin [m], shape (3,).
             rotation: orthonormal matrix applied first, shape (3, 3).
-            restitution: share of the speed with which it rebounds from other rigid bodies, 0 to 1; a pair uses the mean
-                of its two. Colliders use their own restitution.
+            restitution: share of the speed with which it rebounds from other bodies, 0 to 1; a pair uses the mean of
+                its two. Surfaces do not rebound, and colliders use their own restitution.
 
         Returns:
             Its particles, mass, centre of mass and inertia tensor.
@@ -119,7 +119,7 @@ class RigidScene(FluidScene):
         self.rigid_bodies.append(body)
         self.triangles = np.concatenate([self.triangles, body.triangles])
         if contacts:
-            self.add_particle_contacts(samples, shape.radius, friction)
+            self.add_particle_contacts(samples, shape.radius, friction, restitution)
         return body
 
     def add_joint(

@@ -224,8 +224,8 @@ class Model:
         and how much too long or short segments may be that go round colliders.
         """
         self.memory_count = self.lean_count
-        """Count of numbers kept from substep to substep: the leans, one per constraint with memory, and one per nozzle
-        place.
+        """Count of numbers kept from substep to substep: the leans, one per constraint with memory, one per nozzle
+        place, and one per colliding particle.
         """
         used = [np.ravel(part) for kind in self.kinds for part in self.scene.constraints[kind.name].indices]
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
@@ -260,13 +260,16 @@ class Model:
         scene = self.scene
         self.contact_count = 0
         """Particles that collide with others."""
+        self.first_contact_memory = self.memory_count
+        """Which of the numbers that are remembered is the first of theirs."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
         """Whether some of these are discs of a surface."""
         self.surface_edge_count = sum(map(len, pierced_edges(scene)))
         """Number of edges checked for piercing surfaces: their own, and those of ropes and bodies."""
         if scene.has_particle_contacts:
             table = self.data.particle_contacts
-            self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks)
+            self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks, self.memory_count)
+            self.memory_count += self.contact_count
 
     def _fit_blocks(self) -> None:
         """Limit a GPU block's threads to the amount of work."""

@@ -40,6 +40,8 @@ def body_type(vec: Any) -> Any:
         """factor of every Coulomb coefficient"""
         relief: scalar
         """largest displacement by a round of contacts out of an initial overlap [m]"""
+        parting: scalar
+        """decrease of the room of two particles that overlapped where they were put, in a round of contacts [m]"""
         fall: scalar
         """distance that gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
         frames: wp.array2d[vec]
@@ -115,6 +117,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
             body.forces = control.air.forces[group]
         body.relaxation = settings.relaxation
         body.relief = settings.relief
+        body.parting = settings.parting
         body.fall = settings.fall
         body.h = settings.h
         body.friction = vec(scalar(1.0))

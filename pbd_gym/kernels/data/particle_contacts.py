@@ -11,6 +11,8 @@ INNER, RIM, BALL = 0, 1, 2
 
 SCANNED = 4096
 """Largest number of members for which there is a table of colliding pairs."""
+UNKNOWN = -1.0
+"""Room of a member before its overlaps have been measured where it was put."""
 CHUNK = 16
 """Members that are compared at a time, and pairs that are processed at a time, where one thread serves a group."""
 NUMBERS = 16
@@ -97,6 +99,15 @@ def table_type(scalar: Any) -> Any:
         """distance beyond contact up to which pairs are candidates [m]"""
         cell: scalar
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
+        first_memory: wp.int32
+        """index of the first number that members remember, of one each: how far they still leave others room [m], see
+        ``native/particle_contacts.h``"""
+        bouncy: wp.int32
+        """whether some member has a restitution"""
+        restitution: wp.array[scalar]
+        """share of the speed with which members rebound from each other; a pair uses the mean of its two; -1 for discs,
+        shape (k,)
+        """
         separation_speed: scalar
         """largest speed out of an overlap that did not arise in this substep [m/s]"""
         cushion: scalar

@@ -94,6 +94,8 @@ def settings_type(scalar: Any) -> Any:
         """factor of Jacobi corrections"""
         relief: scalar
         """largest displacement by a round of contacts out of an initial overlap [m]"""
+        parting: scalar
+        """decrease of the room of two particles that overlapped where they were put, in a round of contacts [m]"""
         fall: scalar
         """distance that gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
         spectral_radius: scalar

@@ -7,6 +7,7 @@
 #include "contact_response.h"
 #include "grid_search.h"
 #include "rigid_carry.h"
+#include "rooms.h"
 
 #if PBD_BLOCK
 namespace pbd {
@@ -94,9 +95,29 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return m;
     }
 
+    // Square of the distance of two members, in the sizes of the scene.
+    PBD_INLINE T distance_square(int k, int other) const {
+        PBD_CONTRACT_ON
+        const T* const p = Search::place_of(k) + environment;
+        const T* const q = Search::place_of(other) + environment;
+        const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
+        return (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
+    }
+
     // Whether two members touch.
     PBD_INLINE Touch<Pairs> touch_of(int k, const One& mine, int other, const One& its) const {
-        return touch<Pairs, Options>(k < other ? mine : its, k < other ? its : mine, scales_here());
+        return k < other ? in_order(k, mine, other, its) : in_order(other, its, k, mine);
+    }
+    PBD_INLINE Touch<Pairs> in_order(int one, const One& a, int two, const One& b) const {
+        PBD_CONTRACT_ON
+        const T left = Search::room_of(one)[environment] + Search::room_of(two)[environment];
+        return touch<Pairs, Options, true>(a, b, scales_here(), left);
+    }
+
+    // Restitution of two members.
+    PBD_INLINE T elastic(int one, int two) const {
+        PBD_CONTRACT_ON
+        return table.bouncy > 0 ? T(0.5) * (table.restitution.data[one] + table.restitution.data[two]) : T(0);
     }
 
     // Count the contacts of a member, and list them in the order of numbers, in which what moves it is summed.
@@ -115,11 +136,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             bool any = false;
             for (environment = 0; environment < LANES; ++environment) {
-                const T* const p = Search::place_of(k) + environment;
-                const T* const q = Search::place_of(other) + environment;
-                const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
-                const T rest2 = (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
-                if (!(rest2 < widest * widest)) continue;
+                if (!(distance_square(k, other) < widest * widest)) continue;
                 if (LANES > 1) mine = member(k);
                 if (touch_of(k, mine, other, member(other)).inside > T(0)) {
                     any = true;
@@ -176,6 +193,15 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return m;
     }
 
+    // Find what part of a rigid body a contact has, along its normal.
+    PBD_INLINE void find_shares(One& m, const Touch<Pairs>& t, int k, T contacts) const {
+        if constexpr (Options::RIGID) {
+            m.shares = contacts;
+            if (table.bouncy > 0)
+                m.shares = bodies.shares(*this, k, {m.x, m.y, m.z}, {t.nx, t.ny, t.nz}, contacts, m.crowd);
+        }
+    }
+
     // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
     //
     // sum_of: (member) -> where its sum is.
@@ -197,22 +223,26 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                     if (LANES > 1) mine = member(k);
                     const One its = member(other);
                     One a = k < other ? mine : its, b = k < other ? its : mine;
-                    Touch<Pairs> t = touch<Pairs, Options>(a, b, scales_here());
+                    Touch<Pairs> t = in_order(one, a, two, b);
                     if (!(t.inside > T(0))) continue;  // the pair may be here because of other lanes
                     T gained = T(0);
                     if (again) {
                         const One first = a, second = b;
                         a = moved(a, one);
                         b = moved(b, two);
-                        t = touch<Pairs, Options>(a, b, scales_here());
+                        t = in_order(one, a, two, b);
                         const T gx = (a.x - first.x) - (b.x - second.x);
                         const T gy = (a.y - first.y) - (b.y - second.y);
                         const T gz = (a.z - first.z) - (b.z - second.z);
                         gained = gx * t.nx + gy * t.ny + gz * t.nz;
                     }
                     T mx, my, mz;
-                    part<Pairs, Options>(a, b, t, valence[LANES * one + environment],
-                                         valence[LANES * two + environment], gained, scales_here(), mx, my, mz);
+                    const T contacts = valence[LANES * one + environment];
+                    const T its_contacts = valence[LANES * two + environment];
+                    find_shares(a, t, one, contacts);
+                    find_shares(b, t, two, its_contacts);
+                    part<Pairs, Options>(a, b, t, contacts, its_contacts, gained, elastic(one, two), scales_here(), mx,
+                                         my, mz);
                     const T share = k == one ? a.w : -b.w;
                     const T sx = share * mx, sy = share * my, sz = share * mz;
                     sum[environment] += sx;
@@ -263,8 +293,35 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
     }
 
+    // Let a member leave others the room that it needs.
+    PBD_INLINE void change_room(int k) {
+        T* const room = Search::room_of(k);
+        bool roomy = false;
+        for (int n = 0; n < LANES; ++n) roomy = roomy || room[n] != T(0);
+        if (!roomy) return;
+        const bool listed = lengths[k] >= 0;
+        const int end = listed ? lengths[k] : count;
+        T most[LANES];
+        for (int n = 0; n < LANES; ++n) most[n] = T(0);
+        for (int n = 0; n < end; ++n) {
+            const int other = listed ? near[entry(k, n)] : n;
+            if (!listed && (other == k || !Search::strangers(k, other))) continue;
+            for (environment = 0; environment < LANES; ++environment) {
+                if (!(distance_square(k, other) < Search::farthest_of(k, other))) continue;
+                const One mine = member(k), its = member(other);
+                const T overlap =
+                    placed_overlap<Pairs, Options>(k < other ? mine : its, k < other ? its : mine, scales_here());
+                most[environment] = wp::max(most[environment], overlap);
+            }
+        }
+        for (int n = 0; n < LANES; ++n)
+            room[n] = next_room(room[n], most[n], T(Search::body.parting), T(Search::body.fall));
+    }
+
     // Part all members that touch, from their lists of candidates.
     PBD_INLINE void part_members() {
+        for (int k = thread; k < count; k += thread_count) change_room(k);
+        sync();
         for (int k = thread; k < count; k += thread_count) count_contacts(k);
         sync();
         if constexpr (Options::RIGID) {
@@ -273,7 +330,11 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
         part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
         if constexpr (Options::PASSES > 1) part_again();
-        for (int k = thread; k < count; k += thread_count) finish(k);
+        for (int k = thread; k < count; k += thread_count) {
+            finish(k);
+            for (int n = 0; n < LANES; ++n)
+                if (Search::room_of(k)[n] > T(0)) forget_push(*this, k, n);
+        }
         sync();
     }
 };

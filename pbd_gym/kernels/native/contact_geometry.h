@@ -43,10 +43,19 @@ constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 // Balls have passed each other within the substep if the direction from one to the other has turned so far: its cosine.
 constexpr double PASSED = 0.5;
 
+// Members that leave others room go out of what they overlap beyond it by no more than two rounds of it and this many
+// times what does not bounce: less would let stacks sink that were put with an overlap, be it by rounding.
+constexpr double STACKED = 4.0;
+
+// Balls that bounce leave an overlap that was there before by no faster than this, and what gravity makes in two
+// substeps [m/s]: else they would be thrown to and fro in heaps, without losing what they gain.
+constexpr double ELASTIC_WAY = 0.2;
+
 // Members of rigid bodies have the inverse mass of their body there over their own, and the contacts that share it.
+// What bounces needs that along the normal: the share that its contacts have, in inverse masses of the member.
 template <class L, bool rigid> struct Leverage {};
 template <class L> struct Leverage<L, true> {
-    typename L::V leverage, crowd;
+    typename L::V leverage, crowd, shares;
 };
 
 // What is known of a member, for one pair or, on one thread, for sixteen.
@@ -69,12 +78,17 @@ template <class T> struct ContactScales {
     T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
     T braking;          // share of a gap that may go
     T cushion;
+    T placed;       // way out of an overlap of members that leave others room [m]
+    bool roomy;     // whether some do
+    bool bouncy;    // whether some member has a restitution
+    T elastic_way;  // way out of an overlap of two of these [m]
+    T resting;      // what comes on by no more in a substep does not bounce [m]
     BallShape shape;
 };
 
 // Steps out of an overlap, and the share of a gap that may go, for a substep of 1 / inv_h.
-template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h,
-                                                                           BallShape shape) {
+template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
+                                                                           T resting, BallShape shape) {
     PBD_CONTRACT_ON
     return {T(1),
             T(1),
@@ -84,6 +98,11 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             table.gentle_speed / inv_h,
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
+            T(2) * parting + T(STACKED) * resting,
+            true,
+            table.bouncy > 0,
+            resting + T(ELASTIC_WAY) / inv_h,
+            resting,
             shape};
 }
 
@@ -134,9 +153,11 @@ template <class L, class M> PBD_INLINE typename L::V braking_radius(const M& m, 
 }
 
 // Whether two members touch, the one with the lower number first, and how to part them.
-template <class L, class Options>
+//
+// roomy, left: whether they may leave each other room where they were put, and how much: rooms.h.
+template <class L, class Options, bool roomy>
 PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
-                          const ContactScales<typename L::T>& scales) {
+                          const ContactScales<typename L::T>& scales, typename L::V left) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
@@ -157,10 +178,12 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         t.nx = passed ? px * unit : dx * over;
         t.ny = passed ? py * unit : up;
         t.nz = passed ? pz * unit : dz * over;
-        t.overlap = reach * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
+        const V nearest = roomy ? at_least(reach - left, 0) : reach;
+        t.overlap = nearest * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
         t.fastest = V(scales.fastest);
+        if (roomy) t.fastest = left > T(0) ? V(scales.placed) : t.fastest;
         t.sheets = V(T(0));
-        t.inside = rest2 < reach * reach ? V(T(1)) : V(T(0));
+        t.inside = rest2 < nearest * nearest ? V(T(1)) : V(T(0));
     } else {
         using Roles = typename Options::Roles;
         const V none = V(T(0)), all = V(T(1));
@@ -199,7 +222,8 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
         const V least = sooner * reach + creased * (thick - reach);
         const V outer = least + scales.cushion + creased * (fat - thick);
-        const V wanted = ((start < outer) & (start > least)) ? start - scales.braking * (start - least) : least;
+        const V braked = ((start < outer) & (start > least)) ? start - scales.braking * (start - least) : least;
+        const V wanted = roomy ? braked - left : braked;
         const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
         const V width = a_width > b_width ? a_width : b_width, wider = a.extent > b.extent ? a.extent : b.extent;
         const V high = reach + (wider > none ? V(scales.cushion) : none), across = high * high + wider * wider;
@@ -207,6 +231,7 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         t.overlap = wanted * scales.size - gap;
         t.sheets = (a_ball | b_ball) ? none : all;
         t.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
+        if (roomy) t.fastest = left > none ? V(scales.placed) : t.fastest;
         t.inside = ((gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
     }
     return t;

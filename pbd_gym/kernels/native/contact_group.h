@@ -109,6 +109,8 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
     PBD_INLINE T* place_of(int k) const { return x + ROW * members[k] * LANES; }
     // The same at the start of the substep.
     PBD_INLINE const T* start_of(int k) const { return previous + ROW * members[k] * LANES; }
+    // Room that it leaves others, in all environments: rooms.h.
+    PBD_INLINE T* room_of(int k) const { return (T*)body.memory.data + (size_t)(table.first_memory + k) * LANES; }
 
     // Whether two members can collide at all: not if they are neighbours in one body, nor if they are of two rigid
     // ones, which are parted as bodies.
@@ -121,6 +123,11 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
         for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n)
             if (table.kin.data[n] == other) return false;
         return true;
+    }
+
+    // Members that touch are no farther apart, squared.
+    PBD_INLINE T farthest_of(int k, int other) const {
+        return has_masks && table.alike ? widest * widest : limit_of(k, other, T(0));
     }
 
     // Anchors of two members that may touch are no farther apart, squared.

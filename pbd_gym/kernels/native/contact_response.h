@@ -47,13 +47,24 @@ PBD_INLINE typename L::V lent_by(const Member<L, Options::RIGID>& m, typename L:
     }
 }
 
+// How many parts of its mass a member has for contacts that bounce, in inverse masses.
+template <class L, class Options>
+PBD_INLINE typename L::V shares(const Member<L, Options::RIGID>& m, typename L::V contacts) {
+    if constexpr (Options::RIGID) {
+        return m.shares;
+    } else {
+        return contacts;
+    }
+}
+
 // Find what moves two members apart, per inverse mass. Each lends an equal part of its mass to each of its contacts.
 //
 // mine, its: contacts of the first and of the second.
 // gained:    how far earlier passes have moved them apart.
+// elastic:   their restitution, below 0 for patches.
 template <class L, class Options>
 PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b, const Touch<L>& t,
-                     typename L::V mine, typename L::V its, typename L::V gained,
+                     typename L::V mine, typename L::V its, typename L::V gained, typename L::V elastic,
                      const ContactScales<typename L::T>& scales, typename L::V& mx, typename L::V& my,
                      typename L::V& mz) {
     PBD_CONTRACT_ON
@@ -62,7 +73,9 @@ PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options
     constexpr double STICKING = Options::SURFACES ? STICKING_RELAXATION : CONTACT_RELAXATION;
     const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
     // Out of an overlap no faster than that: what is on its way out already gets no further push.
-    const V soft = t.fastest - along, goal = t.overlap < soft ? t.overlap : soft;
+    V fastest = t.fastest;
+    if (scales.bouncy) fastest = elastic > none && scales.elastic_way < fastest ? V(scales.elastic_way) : fastest;
+    const V soft = fastest - along, goal = t.overlap < soft ? t.overlap : soft;
     const V depth = t.inside > none ? at_least(goal, 0) : none;
     // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
     const auto sheets = t.sheets > none;
@@ -71,7 +84,17 @@ PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options
     const V parting = impulse + rest * rest / at_least(rest + small, 1e-30);
     // What the passes before have overshot is taken back: contacts do not bounce.
     const V bounce = along < gained ? along : gained, over = at_least(-goal, 0);
-    const V back = at_least(bounce < over ? bounce : over, 0);
+    V back = at_least(bounce < over ? bounce : over, 0), pressing = impulse, bounced = none;
+    // What bounces is stopped and sent back, but for what gravity has in how fast it comes on.
+    if (scales.bouncy) {
+        const V resting = V(scales.resting), came = at_least(gained - along, 0);
+        const auto bounces = (elastic > none) & (approach > T(2) * resting);
+        const V apart = approach + elastic * (approach - resting);
+        const V shared = shares<L, Options>(a, mine) * a.w + shares<L, Options>(b, its) * b.w;
+        bounced = (bounces & (shared > none)) ? apart / at_least(shared, 1e-30) : none;
+        pressing = bounces ? apart : impulse;
+        back = ((elastic > none) & (came > T(2) * resting)) ? none : back;
+    }
     // Balls have many contacts: they take the smaller share of the two.
     if constexpr (!Options::SURFACES) mine = its = mine > its ? mine : its;
     const auto inverse = [&](V less) {
@@ -82,10 +105,11 @@ PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options
     };
     const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
     const V slip = root(tx * tx + ty * ty + tz * tz);
-    const V friction = T(0.5) * (a.friction + b.friction) * scales.roughness * impulse;
+    const V friction = T(0.5) * (a.friction + b.friction) * scales.roughness * pressing;
     const V plain = inverse(V(T(1))), stick = inverse(V(T(1.0 / STICKING)));
     const V slide = (Options::SURFACES ? plain : stick) * friction / at_least(slip, 1e-30);
-    const V push = inverse(V(T(1.0 / CONTACT_RELAXATION))) * parting - plain * back;
+    V push = inverse(V(T(1.0 / CONTACT_RELAXATION))) * parting - plain * back;
+    if (scales.bouncy) push = bounced > none ? bounced : push;
     const V drag = stick < slide ? stick : slide;
     mx = push * t.nx - drag * tx;
     my = push * t.ny - drag * ty;

@@ -6,6 +6,7 @@
 #pragma once
 #include "pair_search.h"
 #include "rigid_carry.h"
+#include "rooms.h"
 
 #if !PBD_BLOCK
 namespace pbd {
@@ -13,8 +14,10 @@ namespace pbd {
 template <class Group> struct PairContacts : PairSearch<Group> {
     using Search = PairSearch<Group>;
     using Options = typename Search::Options;
+    using L = typename Search::L;
     using Pairs = typename Search::Pairs;
     using T = typename Search::T;
+    using V = typename Search::V;
     using W = typename Search::W;
     using Row = typename Search::Row;
     using One = Member<Pairs, Options::RIGID>;
@@ -87,12 +90,38 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
     }
 
+    // Whether sixteen pairs touch, and how to part them.
+    PBD_INLINE Touch<Pairs> touch_of(const One& a, const One& b, const int* from, const int* other) const {
+        if (__builtin_expect(scales.roomy, false)) {
+            const One c = a, d = b;  // whose places in memory are asked for here alone
+            return touch_beyond_room(c, d, from, other);
+        }
+        return touch<Pairs, Options, false>(a, b, scales, W(T(0)));
+    }
+    // The same where members leave others room, which is rare: apart from what is fast without it.
+    __attribute__((noinline)) Touch<Pairs> touch_beyond_room(const One& a, const One& b, const int* from,
+                                                             const int* other) const {
+        W left;
+        for (int s = 0; s < 16; ++s)
+            left[s] = Search::room_of(from[s])[environment] + Search::room_of(other[s])[environment];
+        return touch<Pairs, Options, true>(a, b, scales, left);
+    }
+
+    // Restitution of sixteen pairs.
+    PBD_INLINE W elastic(const int* from, const int* other) const {
+        W mean = W(T(0));
+        if (scales.bouncy)
+            for (int s = 0; s < 16; ++s)
+                mean[s] = T(0.5) * (table.restitution.data[from[s]] + table.restitution.data[other[s]]);
+        return mean;
+    }
+
     // Which of sixteen pairs touch, a bit for each.
     PBD_INLINE unsigned touching(const int* from, const int* other) const {
         One a, b;
         fill(a, from);
         fill(b, other);
-        return bits(touch<Pairs, Options>(a, b, scales).inside > W(T(0)));
+        return bits(touch_of(a, b, from, other).inside > W(T(0)));
     }
 
     // Count the contacts of those that touch, and keep as many as there is room for.
@@ -119,6 +148,17 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     }
     PBD_INLINE static Row row(const W* q, int s) { return ((const Row*)(q + s % 4))[s / 4]; }
 
+    // Find what parts of rigid bodies sixteen contacts have, along their normals.
+    PBD_INLINE void find_shares(One& m, const Touch<Pairs>& t, const int* at, W contacts) const {
+        if constexpr (Options::RIGID) {
+            m.shares = contacts;
+            if (!scales.bouncy) return;
+            for (int s = 0; s < 16; ++s)
+                m.shares[s] = bodies.shares(*this, at[s], {m.x[s], m.y[s], m.z[s]}, {t.nx[s], t.ny[s], t.nz[s]},
+                                            contacts[s], m.crowd[s]);
+        }
+    }
+
     // Part up to sixteen pairs that touch. What moves a member is summed in the order of pairs.
     inline void separate(const int* from, const int* other, int number) const {
         PBD_CONTRACT_ON
@@ -129,7 +169,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         unsigned hits = (1u << number) - 1;
         // Pairs that have been kept are known to have touched at first.
         if (pass < 2 || touched > touching_room) {
-            t = touch<Pairs, Options>(a, b, scales);
+            t = touch_of(a, b, from, other);
             hits &= bits(t.inside > W(T(0)));
         }
         W gained = W(T(0));
@@ -137,7 +177,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             const W ax = a.x, ay = a.y, az = a.z, bx = b.x, by = b.y, bz = b.z;
             Search::columns(moved, 4, from, a.x, a.y, a.z, a.w);
             Search::columns(moved, 4, other, b.x, b.y, b.z, b.w);
-            t = touch<Pairs, Options>(a, b, scales);
+            t = touch_of(a, b, from, other);
             const W gx = (a.x - ax) - (b.x - bx), gy = (a.y - ay) - (b.y - by), gz = (a.z - az) - (b.z - bz);
             gained = gx * t.nx + gy * t.ny + gz * t.nz;
         }
@@ -146,7 +186,9 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             mine[s] = valence[from[s]];
             its[s] = valence[other[s]];
         }
-        part<Pairs, Options>(a, b, t, mine, its, gained, scales, mx, my, mz);
+        find_shares(a, t, from, mine);
+        find_shares(b, t, other, its);
+        part<Pairs, Options>(a, b, t, mine, its, gained, elastic(from, other), scales, mx, my, mz);
         W p[4], q[4];
         in_rows(p, a.w * mx, a.w * my, a.w * mz);
         in_rows(q, -b.w * mx, -b.w * my, -b.w * mz);
@@ -280,20 +322,64 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
         int& overflow = lists.overflow.data[Search::group * LANES + environment];
         overflow = wp::max(overflow, (int)most - table.capacity);
+        if (!scales.roomy) return;
+        for (int k = 0; k < count; ++k)
+            if (Search::room_of(k)[environment] > T(0)) forget_push(*this, k, environment);
+    }
+
+    // Find the most by which up to sixteen members overlapped others.
+    inline void measure(const int* from, const int* other, int number) const {
+        One a, b;
+        fill(a, from);
+        fill(b, other);
+        const W overlap = placed_overlap<Pairs, Options>(a, b, scales);
+        for (int s = 0; s < number; ++s) {
+            moves[4 * from[s]] = wp::max(moves[4 * from[s]], overlap[s]);
+            moves[4 * other[s]] = wp::max(moves[4 * other[s]], overlap[s]);
+        }
+    }
+
+    // Let members leave others the room that they need.
+    inline void change_rooms() const {
+        int from[16], other[16], number = 0;
+        for (int k = 0; k < count; ++k) moves[4 * k] = T(0);
+        Search::place();
+        Search::scan(T(0), [&](int k, int d, unsigned hits) {
+            for (; hits; hits &= hits - 1) {
+                from[number] = k;
+                other[number++] = 16 * d + __builtin_ctz(hits);
+                if (number < 16) continue;
+                measure(from, other, number);
+                number = 0;
+            }
+        });
+        if (number > 0) {
+            pad(from, other, number);
+            measure(from, other, number);
+        }
+        for (int k = 0; k < count; ++k) {
+            T& room = Search::room_of(k)[environment];
+            room = next_room(room, moves[4 * k], T(Search::body.parting), T(Search::body.fall));
+            moves[4 * k] = T(0);
+        }
     }
 
     // Part all members that touch in the environment that is worked on.
-    PBD_INLINE void part_environment(bool worn, T agitation) {
+    //
+    // roomy: whether some of them leave others room, or nobody has looked yet.
+    PBD_INLINE void part_environment(bool worn, bool roomy, T agitation) {
         now = Search::rows + Search::stride * environment;
         scales.size = Search::size();
         scales.inv_size = Search::inv_size();
         scales.roughness = Search::roughness();
         scales.agitation = agitation;
+        scales.roomy = roomy;
         for (int k = 0; k < count; ++k) valence[k] = T(0);
         const bool anew = worn || *Search::length_of() < 0;
         if (anew || *Search::length_of() > 0) Search::place();
         if (anew) Search::make_list();
         length = *Search::length_of();
+        if (roomy) change_rooms();
         found = touched = pass = 0;
         examine_all();
         if (touched == 0) return;
@@ -317,6 +403,16 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         finish();
     }
 
+    // Find the environments in which members leave others room, or nobody has looked yet: not 0 for these.
+    PBD_INLINE void find_roomy(T* roomy) const {
+        V most = V(T(0));
+        for (int k = 0; k < count; ++k) {
+            const V room = L::load(Search::room_of(k), 0);
+            most = room != T(0) ? V(T(1)) : most;
+        }
+        L::store(roomy, 0, most);
+    }
+
     // Part all members that touch, environment after environment.
     //
     // agitation: how much each moves.
@@ -324,10 +420,11 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         if constexpr (Options::RIGID)
             for (int k = 0; k < count; ++k) crowd_of[k] = T(1);
         Search::fill_rows();
-        T worn[LANES];
+        T worn[LANES], roomy[LANES];
         Search::find_worn(worn);
+        find_roomy(roomy);
         for (environment = 0; environment < LANES; ++environment)
-            part_environment(worn[environment] > T(0), agitation[environment]);
+            part_environment(worn[environment] > T(0), roomy[environment] > T(0), agitation[environment]);
     }
 };
 

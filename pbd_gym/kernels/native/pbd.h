@@ -44,6 +44,7 @@
 #include "rigid_motion.h"
 #include "rigid_overlaps.h"
 #include "rigid_pulls.h"
+#include "rooms.h"
 #include "rotation.h"
 #include "supports.h"
 #include "sweep.h"

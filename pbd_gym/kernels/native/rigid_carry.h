@@ -63,6 +63,24 @@ template <class Group> struct CarriedBodies {
         to[2] = gone[2 * LANES] + (angle[0] * ry - angle[LANES] * rx);
     }
 
+    // Inverse mass of the body of a member at a place along a direction, over that of the member, for each contact of
+    // the body; the contacts of one that is in no body, or held.
+    //
+    // contacts, crowd: of the member and of its body.
+    PBD_INLINE T shares(const Group& in, int k, const Vector& place, const Vector& n, T contacts, T crowd) const {
+        PBD_CONTRACT_ON
+        const int b = in.table.owner.data[k];
+        const T lightness = in.w[in.members[k] * LANES + in.environment];
+        if (b < 0 || !(lightness > T(0))) return contacts;
+        const T* const at = bodies + b * Columns::COUNT * LANES + in.environment;
+        const T* const turn = at + Columns::TURN * LANES;
+        const Rows m = {get(turn), get(turn + 3 * LANES), get(turn + 6 * LANES)};
+        const Vector u = get(at + Columns::INVERSE * LANES), v = get(at + (Columns::INVERSE + 3) * LANES);
+        const Rows inverse = {{u.x, v.x, v.y}, {v.x, u.y, v.z}, {v.y, v.z, u.z}};
+        const Vector spin = apply_back(m, cross(minus(place, get(at + Columns::CENTER * LANES)), n));
+        return crowd * (at[Columns::INV_MASS * LANES] + dot(spin, apply(inverse, spin))) / lightness;
+    }
+
     PBD_INLINE static Vector get(const T* from) { return {from[0], from[LANES], from[2 * LANES]}; }
     PBD_INLINE static void put(T* to, const Vector& p) {
         to[0] = p.x;

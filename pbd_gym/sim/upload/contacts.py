@@ -43,7 +43,7 @@ threads and on one thread. A wider skin means more candidates and fewer searches
 """
 
 
-def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) -> int:
+def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, first_memory: int) -> int:
     """Fill the table of particle contacts, and return its number of members.
 
     Args:
@@ -51,6 +51,7 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
         scene: scene of one environment, with particle contacts.
         device: target device.
         in_blocks: whether a block of threads serves a group.
+        first_memory: numbers that are remembered already.
     """
     groups = scene.particle_contacts
     sizes = [len(group.indices) for group in groups]
@@ -80,11 +81,13 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
     arrays |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}
     friction = np.repeat([group.friction for group in groups], sizes)[order]
     role = np.concatenate([_roles(group) for group in groups])[order]
+    restitution = np.repeat([group.restitution for group in groups], sizes)[order]
     cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
     fat = ball_radius(radius, extent)
     arrays |= {
         "traits": np.column_stack([radius, extent, friction, role]).ravel(),
         "leverage": leverage,
+        "restitution": np.where(role == BALL, restitution, -1.0),
         "halo": np.maximum(fat, np.hypot(radius + 0.5 * cushion, extent)),
     }
     ends = scene.positions[arrays["chords"].reshape(-1, 4)]
@@ -107,6 +110,8 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
         cell=widest + skin,
         # About as many cells as members, in a cube: 4^3 to 32^3.
         bits=int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5)),
+        first_memory=first_memory,
+        bouncy=int((restitution > 0.0).any()),
         separation_speed=5.0,
         gentle_speed=2.0,
     )
