@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "demos": (*DRAWING, "rendering.window", *ENGINE),
     "demos.cloth": ("demos", "rendering", *ENGINE),
     "demos.soft": ("demos", "demos.cloth", "rendering", *ENGINE),
-    "demos.motion": ("demos", "rendering", *ENGINE),
+    "demos.motion": ("demos", "rendering", "rendering.pictures", *ENGINE),
     "demos.fluids": ("demos", "rendering", *ENGINE),
     "demos.optimization": ("demos", "rendering"),
     "demos.geometry": ("demos", "rendering", *ENGINE),

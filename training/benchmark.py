@@ -75,7 +75,7 @@ class Agent:
     env_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Arguments of the environment in which it was trained."""
     training: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """What it took to train it, as far as it is known: ``demonstrations``, ``steps`` and ``processor_seconds``."""
+    """Cost of its training, as far as it is known: ``demonstrations``, ``steps`` and ``processor_seconds``."""
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ def _known(
 ) -> dict[str | None, dict[str, Any] | ValueError]:
     """Return the results in a file that are those of these agents, by id, found with these versions.
 
-    Those of a blind policy are found anew, since only its search tells what it does.
+    Those of a blind policy are searched for again, since only its search tells what it does.
     """
     if out is None or not out.is_file() or policy == "blind":
         return {}

@@ -91,7 +91,7 @@ class RopeStraighten(Task):
         straight = np.where((held >= 0).any(axis=1), holding & still, b.peek("at_goal") > 0)
         targets = np.where(holding[:, None, None], apart, ends)
         targets = np.where(straight[:, None, None], grip_positions(world), targets)
-        # On the way there from elsewhere a closed hand would take hold of whatever it comes across.
+        # On the way there from elsewhere a closed hand would grip whatever it comes across.
         there = np.linalg.norm(grip_positions(world) - ends, axis=2) < NEAR * self.config.reach
         return picker_actions(world, targets, (there | (held >= 0)) & ~wrong & ~straight[:, None])
 

@@ -19,14 +19,14 @@ PLAIN = str.maketrans(
 
 @dataclass(frozen=True)
 class Theory:
-    """What a demonstration computes. Its source is the last paragraph of the demonstration's docstring."""
+    """Theory of a demonstration. Its source is the last paragraph of the demonstration's docstring."""
 
     formula: str
     """Formulas, one a line."""
     symbols: str
     """Meaning of the symbols, with units."""
     algorithm: str
-    """What is done in a step, one action a line."""
+    """Actions of a step, one a line."""
 
     def text(self, source: str = "", width: int = WIDTH) -> str:
         """Return formulas, symbols, algorithm and source in lines of at most ``width`` characters."""

@@ -261,7 +261,7 @@ class Model:
         self.contact_count = 0
         """Particles that collide with others."""
         self.first_contact_memory = self.memory_count
-        """Which of the numbers that are remembered is the first of theirs."""
+        """Place of the first of their numbers among those that are remembered."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
         """Whether some of these are discs of a surface."""
         self.surface_edge_count = sum(map(len, pierced_edges(scene)))

@@ -87,12 +87,12 @@ class State(StateReports):
             self._note_places((given != self.get_positions()).any(axis=(1, 2)))
         scatter(self.model, self.positions_scalar, given)
 
-    def _note_places(self, anew: np.ndarray) -> None:
+    def _note_places(self, placed: np.ndarray) -> None:
         """Let the next step find what overlaps, in the environments in which particles have been put somewhere."""
         first, count = self.model.first_contact_memory, self.model.contact_count
-        if count and anew.any():
+        if count and placed.any():
             memory = to_rows(self.memory_scalar.numpy(), self.model.num_envs)
-            memory[anew, first : first + count] = UNKNOWN
+            memory[placed, first : first + count] = UNKNOWN
             scatter(self.model, self.memory_scalar, memory)
 
     def set_velocities(self, values: ArrayLike) -> None:

@@ -71,8 +71,8 @@ def drawn(rng: np.random.Generator, size: int, grips: Sequence[int] = ()) -> Pro
     Args:
         rng: random numbers.
         size: size of an action.
-        grips: numbers of an action that close hands; most programs open all of them in the last phase, since what is
-            held is not put down.
+        grips: numbers of an action that close hands; most programs open all of them in the last phase, since a
+            closed hand puts nothing down.
     """
     phases = int(rng.integers(1, PHASES, endpoint=True))
     moves = rng.uniform(-1.0, 1.0, (phases, size))

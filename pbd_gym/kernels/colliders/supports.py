@@ -32,11 +32,13 @@ REACH = 1.0 / 64.0
 """Share of the contact radius within which a collider carries a particle, and by which tension takes it in; see
 ``native/supports.h``."""
 TOUCHES, HEIGHT, COLLIDER = 6, 7, 8
-"""Where in a row of ``body.support`` stands whether the collider carries the particle, how high the particle is above
-it [m], and its number, from 1 on, or 0. Before these: outward normal, what lines have pressed the particle by [m], what
-they press it by for friction alone [m], and how far they may press it in yet [m]. After these: radius of its bends [m],
-kinetic and static friction, how far its surface has gone in the substep [m], and whether the particle was in it when
-that began."""
+"""Places in a row of ``body.support``: of whether the collider carries the particle, of how high the particle is
+above it [m], and of its number, from 1 on, or 0.
+
+Before these: outward normal, what lines have pressed the particle by [m], what they press it by for friction alone [m],
+and how far they may press it in yet [m]. After these: radius of its bends [m], kinetic and static friction, how far its
+surface has gone in the substep [m], and whether the particle was in it when that began.
+"""
 WIDTH = COLLIDER + 8
 """Numbers in a row of ``body.support``."""
 
@@ -52,11 +54,11 @@ def near_type(vec: Any) -> Any:
         ny: vec
         nz: vec
         depth: vec
-        """how deep the particle is in the collider [m]; negative above it"""
+        """depth of the particle in the collider [m]; negative above it"""
         inside: vec
-        """how deep it was when the substep began [m]"""
+        """depth when the substep began [m]"""
         ax: vec
-        """how far the surface has gone in the substep [m]"""
+        """displacement of the surface in the substep [m]"""
         ay: vec
         az: vec
         collider: wp.int32
