@@ -243,11 +243,12 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     @wp.func
     @no_type_check
     def touch(
-        launch: Launch, model: data, colliders: colliders_, state: state_, body: body_, inv_h: scalar, is_last: bool,
-        group: int, thread: int, threads: int,
+        launch: Launch, model: data, colliders: colliders_, state: state_, body: body_, inv_h: scalar, substep: int,
+        iteration: int, is_last: bool, group: int, thread: int, threads: int,
     ):  # fmt: skip
         if wp.static(options.particle_contacts):
             if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
+                first = substep if iteration == 0 else -1  # active pairs are those of the first iteration
                 if wp.static(options.contact_forces):
                     before(state, body, group, thread, threads)
                 if wp.static(bool(parts) and options.surfaces):
@@ -261,12 +262,12 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     note(body, thread, threads)
                     rounds = int(wp.static(1 if options.rigid else ROUNDS))  # bodies do not move in between
                     for _round in range(rounds):
-                        separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                        separate(model, body, state.contacts, state.rigid, inv_h, first, counts, group, thread, threads)
                     lean(body, thread, threads)
                     if wp.static(options.keep_lambda and not parts):
                         barrier()  # lines of the next iteration read it
                 else:
-                    separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                    separate(model, body, state.contacts, state.rigid, inv_h, first, counts, group, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
         if wp.static(bool(parts)):
@@ -379,8 +380,10 @@ def make_step(
                 if wp.static(has_fluid):
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
                         project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
-                is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
-                touch(launch, model, colliders, state, body, now.inv_h, is_last, group, thread, threads)
+                ends = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
+                touch(
+                    launch, model, colliders, state, body, now.inv_h, substep, iteration, ends, group, thread, threads
+                )
                 if wp.static(options.rigid):
                     if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
                         solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)

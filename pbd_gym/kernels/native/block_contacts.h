@@ -4,6 +4,7 @@
 // where that is asked for. Both members of a pair work it out, the one with the lower number first, so that both come
 // to the same bits.
 #pragma once
+#include "active_pairs.h"
 #include "contact_response.h"
 #include "grid_search.h"
 #include "rigid_carry.h"
@@ -20,6 +21,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     using Pairs = Lanes<T, Options::CHUNK>;
     using One = Member<Pairs, Options::RIGID>;
     static constexpr int LANES = Group::LANES, ROW = Group::ROW;
+    static constexpr int HEADWAY = 10;  // of the numbers that are noted of a member
+    // Whether there are lists of active pairs. Several environments would have to share them.
+    static constexpr bool LISTS_ACTIVE = Options::SURFACES && LANES == 1;
     using Search::count;
     using Search::entry;
     using Search::environment;
@@ -40,6 +44,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     T* const valence;          // contacts of each member
     T* const crowd_of;         // contacts of its body
     T* const more;             // what the second pass moves it by
+    int* const active;         // active pairs of each member
+    int* const active_lengths;
+    T* const noted;  // where members were when active pairs were renewed
 
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE BlockContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
@@ -51,7 +58,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
           delta((T*)body.delta.data),
           valence((T*)lists.valence.data + Search::rank * lists.valence.shape[1] * LANES),
           crowd_of(valence + count * LANES),
-          more(valence + (Options::RIGID + 1) * (size_t)count * LANES) {}
+          more(valence + (Options::RIGID + 1) * (size_t)count * LANES),
+          active(lists.active.data + Search::rank * count * table.capacity),
+          active_lengths(lengths + 2 * count),
+          noted(lists.renewed.data + Search::rank * lists.renewed.shape[1]) {}
 
     // Numbers of the environment that is worked on.
     PBD_INLINE ContactScales<T> scales_here() const {
@@ -67,7 +77,6 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         One m;
         const T* const now = Search::place_of(k) + environment;
         const T* const before = Search::start_of(k) + environment;
-        const T* const traits = table.traits.data + 4 * k;
         m.x = now[0];
         m.y = now[LANES];
         m.z = now[2 * LANES];
@@ -87,11 +96,89 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             m.leverage = table.leverage.data[k];
             m.crowd = crowd_of[LANES * k + environment];
         }
+        read_traits(m, k);
+        return m;
+    }
+
+    PBD_INLINE void read_traits(One& m, int k) const {
+        const T* const traits = table.traits.data + 4 * k;
         m.radius = traits[0];
         m.extent = traits[1];
         m.friction = traits[2];
         m.role = traits[3];
+    }
+
+    // Where a number of a member is noted.
+    PBD_INLINE T& note(int number, int k) const { return noted[(size_t)(number * count + k) * LANES + environment]; }
+
+    // Note where members are when active pairs are renewed, how their patches lie, and how far they get.
+    //
+    // drift: by how much members move in the mean in each environment, along each axis.
+    PBD_INLINE void note_members(const T* drift) {
+        const T widest = table.cell - table.skin;
+        for (int k = thread; k < count; k += thread_count)
+            for (environment = 0; environment < LANES; ++environment) {
+                T gone[3];
+                for (int a = 0; a < 3; ++a) {
+                    const T p = Search::place_of(k)[a * LANES + environment];
+                    const T q = Search::start_of(k)[a * LANES + environment];
+                    note(a, k) = p;
+                    note(3 + a, k) = q;
+                    gone[a] = (p - q - drift[a * LANES + environment]) * Search::inv_size();
+                }
+                for (int a = 0; a < 4; ++a) note(6 + a, k) = Search::patches[(4 * k + a) * LANES + environment];
+                note(HEADWAY, k) = headway(gone[0], gone[1], gone[2], widest);
+            }
+    }
+
+    PBD_INLINE One noted_member(int k) const {
+        One m;
+        m.x = note(0, k);
+        m.y = note(1, k);
+        m.z = note(2, k);
+        m.px = note(3, k);
+        m.py = note(4, k);
+        m.pz = note(5, k);
+        m.nx = note(6, k);
+        m.ny = note(7, k);
+        m.nz = note(8, k);
+        m.flat = note(9, k);
+        m.headway = note(HEADWAY, k);
+        read_traits(m, k);
         return m;
+    }
+
+    // Whether a pair is active in the environment that is worked on.
+    PBD_INLINE bool is_active(int k, int other) const {
+        if constexpr (Options::SURFACES) {
+            const One mine = noted_member(k), its = noted_member(other);
+            const One &a = k < other ? mine : its, &b = k < other ? its : mine;
+            return touches_soon<Pairs, Options>(a, b, scales_here()) > T(0);
+        } else {
+            return true;
+        }
+    }
+
+    // Whether what is in a list, or whatever is near where there is none, is known to be active.
+    PBD_INLINE bool knows(bool listed) const { return !Options::SURFACES || (LISTS_ACTIVE && listed); }
+
+    // List the active pairs of a member, unless there are too many candidates. What is quick may come from anywhere.
+    PBD_INLINE void renew(int k) {
+        environment = 0;
+        const T mine = note(HEADWAY, k);
+        int length = 0;
+        const auto add = [&](int other) {
+            if (!is_active(k, other)) return;
+            if (length < table.capacity) active[entry(k, length)] = other;
+            ++length;
+        };
+        for (int n = 0; n < lengths[k]; ++n) {
+            const int other = near[entry(k, n)];
+            if (mine + note(HEADWAY, other) == T(0)) add(other);
+        }
+        for (int other = 0; other < count; ++other)
+            if (mine + note(HEADWAY, other) > T(0) && other != k && Search::strangers(k, other)) add(other);
+        active_lengths[k] = lengths[k] >= 0 && length <= table.capacity ? length : -1;
     }
 
     // Whether two members touch.
@@ -103,15 +190,17 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     PBD_INLINE void count_contacts(int k) {
         PBD_CONTRACT_ON
         const T widest = Search::widest;
-        const bool listed = lengths[k] >= 0;  // else there are too many candidates: it is compared with all
-        const int end = listed ? lengths[k] : count;
+        const int* const list = LISTS_ACTIVE ? active : near;
+        const int listed_count = (LISTS_ACTIVE ? active_lengths : lengths)[k];
+        const bool listed = listed_count >= 0;  // else there are too many candidates: it is compared with all
+        const int end = listed ? listed_count : count;
         int length = 0;
         T contacts[LANES];
         for (environment = 0; environment < LANES; ++environment) contacts[environment] = T(0);
         environment = 0;
         One mine = member(k);
         for (int n = 0; n < end; ++n) {
-            const int other = listed ? near[entry(k, n)] : n;
+            const int other = listed ? list[entry(k, n)] : n;
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             bool any = false;
             for (environment = 0; environment < LANES; ++environment) {
@@ -119,7 +208,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                 const T* const q = Search::place_of(other) + environment;
                 const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
                 const T rest2 = (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
-                if (!(rest2 < widest * widest)) continue;
+                if (!(rest2 < widest * widest) || !(knows(listed) || is_active(k, other))) continue;
                 if (LANES > 1) mine = member(k);
                 if (touch_of(k, mine, other, member(other)).inside > T(0)) {
                     any = true;
@@ -155,25 +244,17 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Whether a member goes where its body goes.
     PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
 
-    // A member where the first pass leads it.
-    PBD_INLINE One moved(One m, int k) const {
-        PBD_CONTRACT_ON
-        const T* const move = delta + 3 * members[k] * LANES + environment;
+    // What the first pass moves a member by.
+    PBD_INLINE wp::vec_t<3, T> moved(const One& m, int k) const {
         if constexpr (Options::RIGID && Options::PASSES > 1) {
             if (in_body(k)) {
-                if (!(m.w > T(0))) return m;
-                T gone[3];
-                bodies.carried(*this, k, m.x, m.y, m.z, gone);
-                m.x += gone[0];
-                m.y += gone[1];
-                m.z += gone[2];
-                return m;
+                T gone[3] = {T(0), T(0), T(0)};
+                if (m.w > T(0)) bodies.carried(*this, k, m.x, m.y, m.z, gone);
+                return {gone[0], gone[1], gone[2]};
             }
         }
-        m.x += move[0];
-        m.y += move[LANES];
-        m.z += move[2 * LANES];
-        return m;
+        const T* const move = delta + 3 * members[k] * LANES + environment;
+        return {move[0], move[LANES], move[2 * LANES]};
     }
 
     // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
@@ -196,22 +277,23 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                 for (environment = 0; environment < LANES; ++environment) {
                     if (LANES > 1) mine = member(k);
                     const One its = member(other);
-                    One a = k < other ? mine : its, b = k < other ? its : mine;
+                    const One a = k < other ? mine : its, b = k < other ? its : mine;
+                    // The pair may be here because of other lanes.
                     Touch<Pairs> t = touch<Pairs, Options>(a, b, scales_here());
-                    if (!(t.inside > T(0))) continue;  // the pair may be here because of other lanes
+                    if (!(t.inside > T(0)) || !(knows(listed) || is_active(k, other))) continue;
                     T gained = T(0);
-                    if (again) {
-                        const One first = a, second = b;
-                        a = moved(a, one);
-                        b = moved(b, two);
-                        t = touch<Pairs, Options>(a, b, scales_here());
-                        const T gx = (a.x - first.x) - (b.x - second.x);
-                        const T gy = (a.y - first.y) - (b.y - second.y);
-                        const T gz = (a.z - first.z) - (b.z - second.z);
-                        gained = gx * t.nx + gy * t.ny + gz * t.nz;
+                    if constexpr (Options::PASSES > 1) {
+                        if (again) {
+                            const wp::vec_t<3, T> first = moved(a, one), second = moved(b, two);
+                            const T gx = first[0] - second[0], gy = first[1] - second[1], gz = first[2] - second[2];
+                            const T dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
+                            const Standing<Pairs> stands = standing<Pairs, Options>(a, b, scales_here());
+                            t = meet<Pairs>(stands, dx + gx, dy + gy, dz + gz, scales_here());
+                            gained = gx * t.nx + gy * t.ny + gz * t.nz;
+                        }
                     }
                     T mx, my, mz;
-                    part<Pairs, Options>(a, b, t, valence[LANES * one + environment],
+                    part<Pairs, Options>({a, b}, t, valence[LANES * one + environment],
                                          valence[LANES * two + environment], gained, scales_here(), mx, my, mz);
                     const T share = k == one ? a.w : -b.w;
                     const T sx = share * mx, sy = share * my, sz = share * mz;
@@ -264,7 +346,12 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     }
 
     // Part all members that touch, from their lists of candidates.
-    PBD_INLINE void part_members() {
+    //
+    // renews: whether active pairs are renewed.
+    PBD_INLINE void part_members(bool renews) {
+        if constexpr (LISTS_ACTIVE)
+            if (renews)
+                for (int k = thread; k < count; k += thread_count) renew(k);
         for (int k = thread; k < count; k += thread_count) count_contacts(k);
         sync();
         if constexpr (Options::RIGID) {

@@ -1,9 +1,11 @@
 // Contacts on one thread.
 //
-// Pairs that are near enough are collected until there are sixteen, and looked at; those that touch are kept. When the
-// contacts of all members of the environment are counted, these are parted, in the same order, as often as is asked
-// for.
+// Pairs that are near enough are collected until there are sixteen, and looked at. Those of patches that may touch soon
+// become active; of active ones, and of others at once, those that touch are kept. When the contacts of all members of
+// the environment are counted, these are parted, in the same order. What the first pass has found out about sixteen of
+// them stays for the second.
 #pragma once
+#include "active_pairs.h"
 #include "pair_search.h"
 #include "rigid_carry.h"
 
@@ -26,22 +28,39 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     using Search::lists;
     using Search::table;
 
+    // Sixteen pairs that touch, as they are before any has been parted.
+    struct Sixteen {
+        Standing<Pairs> standing;
+        Partners<Pairs, Options::RIGID> partners;
+        W dx, dy, dz;  // from the second to the first
+        W mine, its;   // contacts of each
+        int from[16], other[16];
+        int hits;  // a bit for each that there is
+    };
+    static_assert(sizeof(Sixteen) <= Options::KEPT * sizeof(T), "room for sixteen pairs");
+
     const CarriedBodies<Group> bodies;
     ContactScales<T> scales;
-    T* const valence;         // contacts of each member
-    T* const moves;           // what moves each, x, y, z and 0
-    T* const moved;           // where each is after the first pass
+    T* const valence;         // contacts of each member: none between environments
+    T* const moves;           // what moves each, x, y, z and 0: nothing between environments
+    T* const moved;           // what the first pass has moved it by
     T* const crowd_of;        // contacts of its body
     const int touching_room;  // pairs that touch that can be kept
     int* const firsts;        // these
     int* const seconds;
-    int* const one;  // pairs that are to be looked at
+    int* const met;         // members with contacts
+    const int active_room;  // pairs that can be active
+    int* const one;         // pairs that are to be looked at
     int* const two;
     const T* now = nullptr;  // rows of the environment that is worked on
     int length = 0;          // of its list
     int found = 0;           // pairs that are to be looked at
     int touched = 0;         // pairs that touch
-    int pass = 0;            // counts contacts; those that follow part them
+    int met_count = 0;
+    bool forgets = false;  // whether there is no room for its active pairs: then all candidates are looked at
+    // What becomes of the pairs that are looked at: they are made active, or counted, or parted by a pass.
+    static constexpr int RENEWING = -1, COUNTING = 0;
+    int pass = COUNTING;
 
     // one, two: room for FOUND_ROOM numbers each.
     template <class Model, class Body, class Lists, class Rigid>
@@ -55,15 +74,27 @@ template <class Group> struct PairContacts : PairSearch<Group> {
           moved(Options::PASSES > 1 ? moves + 4 * count : moves),
           crowd_of(moved + 4 * count),
           touching_room(lists.touching.shape[2]),
-          firsts(lists.touching.data + Search::rank * 2 * touching_room),
+          firsts(lists.touching.data + Search::rank * 3 * touching_room),
           seconds(firsts + touching_room),
+          met(seconds + touching_room),
+          active_room(lists.active.shape[2] / 2 - 16),
           one(one),
           two(two) {}
 
-    // Read sixteen members.
-    PBD_INLINE void fill(One& m, const int* at) const {
+    // Active pairs of the environment that is worked on: first and second members, and how many there are.
+    PBD_INLINE int* active() const {
+        return lists.active.data + (Search::rank * LANES + environment) * 2 * (active_room + 16);
+    }
+    PBD_INLINE int& active_count() const { return lists.counts.data[(Search::rank * LANES + environment) * 2 + 1]; }
+    // Rows of all its members when active pairs were last renewed.
+    PBD_INLINE T* renewed_rows() const {
+        return lists.renewed.data + Search::rank * lists.renewed.shape[1] + Search::stride * environment;
+    }
+
+    // Read sixteen members from rows.
+    PBD_INLINE void fill(One& m, const T* rows, const int* at) const {
         W all[NUMBERS];
-        Search::all_columns(now, at, all);
+        Search::all_columns(rows, at, all);
         m.x = all[0];
         m.y = all[1];
         m.z = all[2];
@@ -75,6 +106,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         m.nx = all[8];
         m.ny = all[9];
         m.nz = all[10];
+        m.headway = all[11];
         m.radius = all[12];
         m.extent = all[13];
         m.friction = all[14];
@@ -87,20 +119,51 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
     }
 
+    // Which of sixteen pairs may touch soon, a bit for each.
+    PBD_APART unsigned touching_soon(const T* rows, const int* from, const int* other) const {
+        if constexpr (Options::SURFACES) {
+            One a, b;
+            fill(a, rows, from);
+            fill(b, rows, other);
+            return bits(touches_soon<Pairs, Options>(a, b, scales) > W(T(0)));
+        } else {
+            return 0xFFFFu;
+        }
+    }
+
     // Which of sixteen pairs touch, a bit for each.
     PBD_INLINE unsigned touching(const int* from, const int* other) const {
         One a, b;
-        fill(a, from);
-        fill(b, other);
-        return bits(touch<Pairs, Options>(a, b, scales).inside > W(T(0)));
+        fill(a, now, from);
+        fill(b, now, other);
+        const unsigned hits = bits(touch<Pairs, Options>(a, b, scales).inside > W(T(0)));
+        return forgets && hits ? hits & touching_soon(renewed_rows(), from, other) : hits;
+    }
+
+    // Make those active that may touch soon: as many as there is room for.
+    PBD_INLINE void activate(const int* from, const int* other, unsigned hits) const {
+        int& number = active_count();
+        int* const to = active();
+        for (; hits; hits &= hits - 1) {
+            const int s = __builtin_ctz(hits), n = wp::min(number, active_room);
+            to[n] = from[s];
+            to[active_room + 16 + n] = other[s];
+            ++number;
+        }
+    }
+
+    PBD_INLINE void count_contact(int k) {
+        met[met_count] = k;
+        met_count += valence[k] == T(0);
+        valence[k] += T(1);
     }
 
     // Count the contacts of those that touch, and keep as many as there is room for.
     PBD_INLINE void keep(const int* from, const int* other, unsigned hits) {
         for (; hits; hits &= hits - 1) {
             const int s = __builtin_ctz(hits), k = from[s], l = other[s];
-            valence[k] += T(1);
-            valence[l] += T(1);
+            count_contact(k);
+            count_contact(l);
             if (touched < touching_room) {
                 firsts[touched] = k;
                 seconds[touched] = l;
@@ -119,42 +182,63 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     }
     PBD_INLINE static Row row(const W* q, int s) { return ((const Row*)(q + s % 4))[s / 4]; }
 
-    // Part up to sixteen pairs that touch. What moves a member is summed in the order of pairs.
-    inline void separate(const int* from, const int* other, int number) const {
+    // Part sixteen pairs. What moves a member is summed in the order of pairs.
+    PBD_INLINE void separate(const Sixteen& c, const Touch<Pairs>& t, W gained) const {
+        PBD_CONTRACT_ON
+        W mx, my, mz, p[4], q[4];
+        part<Pairs, Options>(c.partners, t, c.mine, c.its, gained, scales, mx, my, mz);
+        in_rows(p, c.partners.a.w * mx, c.partners.a.w * my, c.partners.a.w * mz);
+        in_rows(q, -c.partners.b.w * mx, -c.partners.b.w * my, -c.partners.b.w * mz);
+        for (unsigned hits = c.hits; hits; hits &= hits - 1) {
+            const int s = __builtin_ctz(hits);
+            *(Row*)(moves + 4 * c.from[s]) += row(p, s);
+            *(Row*)(moves + 4 * c.other[s]) += row(q, s);
+        }
+    }
+
+    // Find out about up to sixteen pairs what parting them takes.
+    PBD_INLINE Touch<Pairs> look_at(Sixteen& c, const int* from, const int* other, int number) const {
         PBD_CONTRACT_ON
         One a, b;
-        fill(a, from);
-        fill(b, other);
-        Touch<Pairs> t;
-        unsigned hits = (1u << number) - 1;
-        // Pairs that have been kept are known to have touched at first.
-        if (pass < 2 || touched > touching_room) {
-            t = touch<Pairs, Options>(a, b, scales);
-            hits &= bits(t.inside > W(T(0)));
-        }
-        W gained = W(T(0));
-        if (pass > 1) {
-            const W ax = a.x, ay = a.y, az = a.z, bx = b.x, by = b.y, bz = b.z;
-            Search::columns(moved, 4, from, a.x, a.y, a.z, a.w);
-            Search::columns(moved, 4, other, b.x, b.y, b.z, b.w);
-            t = touch<Pairs, Options>(a, b, scales);
-            const W gx = (a.x - ax) - (b.x - bx), gy = (a.y - ay) - (b.y - by), gz = (a.z - az) - (b.z - bz);
-            gained = gx * t.nx + gy * t.ny + gz * t.nz;
-        }
-        W mine, its, mx, my, mz;
+        fill(a, now, from);
+        fill(b, now, other);
+        c.partners = {a, b};
+        c.hits = (1u << number) - 1;
         for (int s = 0; s < 16; ++s) {
-            mine[s] = valence[from[s]];
-            its[s] = valence[other[s]];
+            c.mine[s] = valence[c.from[s] = from[s]];
+            c.its[s] = valence[c.other[s] = other[s]];
         }
-        part<Pairs, Options>(a, b, t, mine, its, gained, scales, mx, my, mz);
-        W p[4], q[4];
-        in_rows(p, a.w * mx, a.w * my, a.w * mz);
-        in_rows(q, -b.w * mx, -b.w * my, -b.w * mz);
-        for (; hits; hits &= hits - 1) {
-            const int s = __builtin_ctz(hits);
-            *(Row*)(moves + 4 * from[s]) += row(p, s);
-            *(Row*)(moves + 4 * other[s]) += row(q, s);
+        if constexpr (Options::SURFACES) {
+            c.standing = standing<Pairs, Options>(a, b, scales);
+            c.dx = a.x - b.x;
+            c.dy = a.y - b.y;
+            c.dz = a.z - b.z;
+            return meet<Pairs>(c.standing, c.dx, c.dy, c.dz, scales);
+        } else {
+            return touch<Pairs, Options>(a, b, scales);
         }
+    }
+
+    // Part pairs a second time, where the first pass has led them.
+    PBD_APART void separate_again(const Sixteen& c) const {
+        PBD_CONTRACT_ON
+        W ax, ay, az, bx, by, bz, none;
+        Search::columns(moved, 4, c.from, ax, ay, az, none);
+        Search::columns(moved, 4, c.other, bx, by, bz, none);
+        const W gx = ax - bx, gy = ay - by, gz = az - bz;
+        const Touch<Pairs> t = meet<Pairs>(c.standing, c.dx + gx, c.dy + gy, c.dz + gz, scales);
+        separate(c, t, gx * t.nx + gy * t.ny + gz * t.nz);
+    }
+
+    // Part those of sixteen pairs that touch, for which there was no room.
+    PBD_APART void separate_forgotten(const int* from, const int* other, int number) const {
+        Sixteen c;
+        const Touch<Pairs> t = look_at(c, from, other, number);
+        c.hits &= touching(from, other);
+        if constexpr (Options::PASSES > 1) {
+            if (pass > 1) return separate_again(c);
+        }
+        separate(c, t, W(T(0)));
     }
 
     // Fill up with the first pair what lacks to sixteen.
@@ -180,54 +264,93 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         found += number;
     }
 
-    // Look at the pairs that have been found, sixteen at a time, and at the last few if `all` are to be.
-    PBD_INLINE void examine_found(bool all) {
-        const int whole = found / 16, rest = found % 16, begin = 16 * whole;
-        const bool more = all && rest > 0;
-        if (more) pad(one + begin, two + begin, rest);
-        if (pass > 0) {
-            for (int at = 0; at < begin; at += 16) separate(one + at, two + at, 16);
-            if (more) separate(one + begin, two + begin, rest);
-        } else {
+    // Look at pairs, sixteen at a time. They may be filled up to whole sixteens.
+    PBD_APART void examine(int* from, int* other, int number) {
+        const int rest = number % 16, end = (number + 15) / 16;
+        if (rest) pad(from + number - rest, other + number - rest, rest);
+        if (pass > COUNTING) {
+            for (int n = 0; n < end; ++n)
+                separate_forgotten(from + 16 * n, other + 16 * n, wp::min(16, number - 16 * n));
+            return;
+        }
+        for (int begin = 0; begin < end; begin += SIFTED + 2) {
             // First all that touch, and then the branches on it: until such a branch is known to be taken or not, work
             // on the next sixteen may be in vain.
             unsigned hits[SIFTED + 2];
-            for (int n = 0; n < whole + more; ++n) hits[n] = touching(one + 16 * n, two + 16 * n);
-            if (more) hits[whole] &= (1u << rest) - 1;
-            for (int n = 0; n < whole + more; ++n) keep(one + 16 * n, two + 16 * n, hits[n]);
+            const int stop = wp::min(end, begin + SIFTED + 2);
+            for (int n = begin; n < stop; ++n)
+                hits[n - begin] = pass == RENEWING ? touching_soon(now, from + 16 * n, other + 16 * n)
+                                                   : touching(from + 16 * n, other + 16 * n);
+            if (rest && stop == end) hits[end - 1 - begin] &= (1u << rest) - 1;
+            for (int n = begin; n < stop; ++n) {
+                if (pass == RENEWING)
+                    activate(from + 16 * n, other + 16 * n, hits[n - begin]);
+                else
+                    keep(from + 16 * n, other + 16 * n, hits[n - begin]);
+            }
         }
-        found = all ? 0 : rest;
-        for (int s = 0; s < found; ++s) {
+    }
+
+    // Look at the pairs that have been found, and at the last few if `all` are to be.
+    PBD_INLINE void examine_found(bool all) {
+        const int rest = all ? 0 : found % 16, begin = found - rest;
+        if (begin > 0) examine(one, two, begin);
+        found = rest;
+        for (int s = 0; s < rest; ++s) {
             one[s] = one[begin + s];
             two[s] = two[begin + s];
         }
     }
 
-    // Look at all pairs that may touch: sixteens of others are sifted, and then those with a hit are unfolded.
-    inline void examine_all() {
+    // Take the pairs of a member with others of a sixteen, to be looked at.
+    PBD_INLINE void take(int k, int d, unsigned hits) {
+        unfold(k, d, hits);
+        if (found >= 16 * SIFTED) examine_found(false);
+    }
+
+    // Look at all candidates: sixteens of others are sifted, and then those with a hit are unfolded.
+    //
+    // more, more_count: rows of further pairs, in the same order. Some may be among the candidates too.
+    PBD_APART void examine_candidates(const int* more = nullptr, int more_count = 0) {
         const int* const list = Search::list_of();
+        const T margin = pass == RENEWING ? table.margin : T(0);
+        const int* const end = more + 2 * more_count;
+        const auto place_in_order = [](const int* row) {
+            return (long long)(row[0] / 16) << 32 | ((unsigned)row[1] >> 16) << 4 | row[0] % 16;
+        };
+        const auto take_row = [&](const int* row, unsigned also) {
+            take(row[0], (unsigned)row[1] >> 16, (row[1] & 0xFFFFu) | also);
+        };
         for (int begin = 0; begin < length; begin += SIFTED) {
             int kept[2 * SIFTED], number = 0;
             for (int n = begin; n < wp::min(length, begin + SIFTED); ++n) {
                 const int k = list[2 * n], others = list[2 * n + 1], d = (unsigned)others >> 16;
-                const unsigned hits = Search::closer(k, d, Search::widest) & others;
+                const unsigned hits = Search::closer(k, d, Search::widest + margin) & others;
                 kept[2 * number] = k;
                 kept[2 * number + 1] = (unsigned)d << 16 | hits;
                 number += hits != 0;
             }
             for (int n = 0; n < number; ++n) {
-                const unsigned others = kept[2 * n + 1];
-                unfold(kept[2 * n], others >> 16, others & 0xFFFFu);
+                unsigned also = 0;
+                if (more < end) {
+                    const long long here = place_in_order(kept + 2 * n);
+                    for (; more < end && place_in_order(more) < here; more += 2) take_row(more, 0);
+                    if (more < end && place_in_order(more) == here) also = more[1] & 0xFFFFu, more += 2;
+                }
+                take_row(kept + 2 * n, also);
             }
-            examine_found(false);
         }
-        if (length < 0) {
-            Search::scan(T(0), [&](int k, int d, unsigned hits) {
-                unfold(k, d, hits);
-                examine_found(false);
-            });
-        }
+        for (; more < end; more += 2) take_row(more, 0);
+        if (length < 0) Search::scan(margin, [&](int k, int d, unsigned hits) { take(k, d, hits); });
         examine_found(true);
+    }
+
+    // Look at all pairs that may touch now.
+    PBD_INLINE void examine_all() {
+        if (Options::SURFACES && !forgets)
+            examine(active(), active() + active_room + 16, active_count());
+        else
+            examine_candidates();
     }
 
     // Whether a member goes where its body goes.
@@ -235,83 +358,135 @@ template <class Group> struct PairContacts : PairSearch<Group> {
 
     // Sum the contacts of each rigid body: each of them has its part of the whole body.
     PBD_INLINE void count_crowds() const {
-        T* const crowds = moves;
+        T* const crowds = moved;
         for (int b = 0; b < table.crowd_count; ++b) crowds[b] = T(0);
         for (int k = 0; k < count; ++k)
             if (table.owner.data[k] >= 0) crowds[table.owner.data[k]] += valence[k];
         for (int k = 0; k < count; ++k) crowd_of[k] = table.owner.data[k] < 0 ? T(1) : crowds[table.owner.data[k]];
+        for (int b = 0; b < table.crowd_count; ++b) crowds[b] = T(0);
     }
 
-    // Find where the first pass leads the members, and make room for what the pass moves them by. Members of rigid
-    // bodies go with these, and keep what displaces them.
-    PBD_INLINE void begin_pass() const {
-        PBD_CONTRACT_ON
-        if (pass > 1)
-            for (int k = 0; k < count; ++k)
-                *(Row*)(moved + 4 * k) = *(const Row*)(now + NUMBERS * k) + *(const Row*)(moves + 4 * k);
-        if constexpr (Options::RIGID && Options::PASSES > 1) {
-            if (pass > 1)
-                for (int b = 0; b < table.crowd_count; ++b)
-                    bodies.carry(*this, b, [&](int k, int a) { return moves[4 * k + a]; });
-            for (int k = 0; k < count; ++k) {
-                if (pass > 1 && in_body(k)) {
+    // Note what the first pass has moved members by, and make room for what the second does. Members of rigid bodies go
+    // with these, and keep what displaces them.
+    PBD_INLINE void begin_second_pass() const {
+        if constexpr (Options::RIGID)
+            for (int b = 0; b < table.crowd_count; ++b)
+                bodies.carry(*this, b, [&](int k, int a) { return moves[4 * k + a]; });
+        for (int n = 0; n < met_count; ++n) {
+            const int k = met[n];
+            Row& move = *(Row*)(moves + 4 * k);
+            Row& to = *(Row*)(moved + 4 * k);
+            if constexpr (Options::RIGID) {
+                if (in_body(k)) {
                     const T* const at = now + NUMBERS * k;
-                    bodies.carried(*this, k, at[0], at[1], at[2], moved + 4 * k);
-                    for (int a = 0; a < 3; ++a) moved[4 * k + a] = at[a] + (at[3] > T(0) ? moved[4 * k + a] : T(0));
+                    to = Row(T(0));
+                    if (at[3] > T(0)) bodies.carried(*this, k, at[0], at[1], at[2], moved + 4 * k);
+                    continue;
                 }
-                if (pass == 1 || !in_body(k))
-                    for (int a = 0; a < 4; ++a) moves[4 * k + a] = T(0);
             }
-        } else {
-            for (int n = 0; n < 4 * count; ++n) moves[n] = T(0);
+            to = move;
+            move = Row(T(0));
         }
     }
 
     // Move members to where the passes lead them, and note how many contacts were too many for a list.
-    PBD_INLINE void finish() const {
+    PBD_APART void finish() const {
         PBD_CONTRACT_ON
         T most = T(0);
-        for (int k = 0; k < count; ++k) {
-            if (valence[k] == T(0)) continue;
-            const bool twice = Options::PASSES > 1 && !in_body(k);
-            const T* const place = twice ? moved + 4 * k : now + NUMBERS * k;
-            for (int a = 0; a < 3; ++a) Search::place_of(k)[a * LANES + environment] = place[a] + moves[4 * k + a];
+        for (int n = 0; n < met_count; ++n) {
+            const int k = met[n];
+            Row place = *(const Row*)(now + NUMBERS * k);
+            if (Options::PASSES > 1 && !in_body(k)) place += *(const Row*)(moved + 4 * k);
+            place += *(const Row*)(moves + 4 * k);
+            for (int a = 0; a < 3; ++a) Search::place_of(k)[a * LANES + environment] = place[a];
             most = wp::max(most, valence[k]);
+            valence[k] = T(0);
+            *(Row*)(moves + 4 * k) = Row(T(0));
         }
         int& overflow = lists.overflow.data[Search::group * LANES + environment];
         overflow = wp::max(overflow, (int)most - table.capacity);
     }
 
+    // Make pairs active that may touch soon, and where there is no room for all of them note where members were.
+    //
+    // quick: whether some of them are.
+    PBD_APART void renew(bool quick, const T* drift) {
+        active_count() = 0;
+        pass = RENEWING;
+        int* const masks = met;
+        int* const rows = firsts;
+        if (quick) Search::place_quick(drift, masks);
+        const int quick_count = quick ? Search::list_quick(masks, rows, touching_room) : 0;
+        if (quick && (quick_count < 0 || length < 0)) {
+            Search::template scan<true>(table.margin, [&](int k, int d, unsigned hits) { take(k, d, hits); });
+            examine_found(true);
+        } else {
+            examine_candidates(rows, quick_count);
+        }
+        if (active_count() <= active_room) return;
+        active_count() = -1;
+        T* const to = renewed_rows();
+        for (size_t n = 0; n < (size_t)NUMBERS * count; ++n) to[n] = now[n];
+    }
+
+    // Part the pairs that touch, as often as is asked for.
+    PBD_APART void part_touching() {
+        constexpr int KEPT = Options::KEPT;
+        T* const kept = lists.kept.data + Search::rank * lists.kept.shape[1];
+        const auto sixteen = [&](int begin) -> Sixteen& { return *(Sixteen*)(kept + begin / 16 * KEPT); };
+        for (int begin = 0; begin < touched; begin += 16) {
+            const int number = wp::min(16, touched - begin);
+            for (int s = 0; s < number; ++s) {
+                one[s] = firsts[begin + s];
+                two[s] = seconds[begin + s];
+            }
+            pad(one, two, number);
+            Sixteen& c = sixteen(Options::PASSES > 1 ? begin : 0);
+            const Touch<Pairs> t = look_at(c, one, two, number);
+            separate(c, t, W(T(0)));
+        }
+        if constexpr (Options::PASSES > 1) {
+            begin_second_pass();
+            for (int begin = 0; begin < touched; begin += 16) separate_again(sixteen(begin));
+        }
+    }
+
     // Part all members that touch in the environment that is worked on.
-    PBD_INLINE void part_environment(bool worn, T agitation) {
+    //
+    // worn:  whether its list is.
+    // quick: whether active pairs are renewed and some members are quick.
+    // drift: by how much members move in the mean in each environment, if active pairs are renewed.
+    PBD_INLINE void part_environment(bool worn, bool renews, bool quick, T agitation, const T* drift) {
         now = Search::rows + Search::stride * environment;
         scales.size = Search::size();
         scales.inv_size = Search::inv_size();
         scales.roughness = Search::roughness();
         scales.agitation = agitation;
-        for (int k = 0; k < count; ++k) valence[k] = T(0);
-        const bool anew = worn || *Search::length_of() < 0;
-        if (anew || *Search::length_of() > 0) Search::place();
+        const bool searches = renews || !Options::SURFACES;
+        const bool anew = searches && (worn || *Search::length_of() < 0);
+        if (anew || (searches && *Search::length_of() > 0)) Search::place();
         if (anew) Search::make_list();
         length = *Search::length_of();
-        found = touched = pass = 0;
+        found = touched = met_count = 0;
+        forgets = false;
+        if constexpr (Options::SURFACES) {
+            if (renews) renew(quick, drift);
+            forgets = active_count() < 0;
+        }
+        if (forgets) {  // whatever is near enough to touch is looked at
+            Search::place();
+            length = -1;
+        }
+        pass = COUNTING;
         examine_all();
         if (touched == 0) return;
         if constexpr (Options::RIGID) count_crowds();
-        for (pass = 1; pass <= Options::PASSES; ++pass) {
-            begin_pass();
-            if (touched > touching_room) {
+        if (touched <= touching_room) {
+            part_touching();
+        } else {
+            for (pass = 1; pass <= Options::PASSES; ++pass) {
+                if (pass > 1) begin_second_pass();
                 examine_all();
-                continue;
-            }
-            for (int begin = 0; begin < touched; begin += 16) {
-                const int number = wp::min(16, touched - begin);
-                for (int s = 0; s < number; ++s) {
-                    one[s] = firsts[begin + s];
-                    two[s] = seconds[begin + s];
-                }
-                pad(one, two, number);
-                separate(one, two, number);
             }
         }
         finish();
@@ -319,15 +494,18 @@ template <class Group> struct PairContacts : PairSearch<Group> {
 
     // Part all members that touch, environment after environment.
     //
-    // agitation: how much each moves.
-    PBD_INLINE void part_all(const T* agitation) {
+    // renews:    whether active pairs are renewed.
+    // agitation: how much each environment moves.
+    // drift:     by how much its members move in the mean, if active pairs are renewed.
+    PBD_INLINE void part_all(bool renews, const T* agitation, const T* drift) {
         if constexpr (Options::RIGID)
             for (int k = 0; k < count; ++k) crowd_of[k] = T(1);
-        Search::fill_rows();
-        T worn[LANES];
-        Search::find_worn(worn);
+        T farthest[LANES] = {}, worn[LANES] = {};
+        Search::fill_rows(renews ? drift : nullptr, farthest);
+        if (renews || !Options::SURFACES) Search::find_worn(worn);
         for (environment = 0; environment < LANES; ++environment)
-            part_environment(worn[environment] > T(0), agitation[environment]);
+            part_environment(worn[environment] > T(0), renews, farthest[environment] > T(0), agitation[environment],
+                             drift);
     }
 };
 

@@ -149,7 +149,13 @@ template <class Search> struct Piercings : Search {
             for (int a = 0; a < 3; ++a)
                 for (int n = 0; n < LANES; ++n)
                     Search::rows[Search::stride * n + Search::NUMBERS * k + a] = Search::place_of(k)[a * LANES + n];
+        T worn[LANES];
+        Search::find_worn(worn);
         for (environment = 0; environment < LANES; ++environment) {
+            if (worn[environment] > T(0)) {
+                Search::place();
+                Search::make_list();
+            }
             Search::each_row([&](int k, int d, unsigned hits) {
                 for (; hits; hits &= hits - 1) {
                     const int other = 16 * d + __builtin_ctz(hits);
@@ -169,6 +175,7 @@ template <class Search> struct Piercings : Search {
         for (int e = thread; e < edges; e += thread_count) pierced[e] = 0;
         sync();
 #if PBD_BLOCK
+        Search::search();  // candidates may have been searched for some substeps ago
         for (int k = thread; k < count; k += thread_count) look_around(k);
 #else
         look_at_pairs();
