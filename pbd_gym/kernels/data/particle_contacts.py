@@ -136,9 +136,9 @@ def lists_type(vec: Any) -> Any:
         (groups, capacity, k)
         """
         counts: wp.array3d[wp.int32]
-        """list lengths. On one thread, of the candidates and active pairs of each environment, -1 on overflow, shape
-        (groups, lanes, 2). In blocks, lengths of the lists in ``near``, ``touching`` and ``active``, -1 on overflow,
-        shape (groups, 3, k)
+        """list lengths. On one thread, of the candidates of each environment and, where there are patches, of its
+        active pairs, -1 on overflow, shape (groups, lanes, 1 or 2). In blocks, lengths of the lists in ``near``,
+        ``touching`` and ``active``, -1 on overflow, shape (groups, 3, k)
         """
         renewed: wp.array2d[scalar]
         """members at the last renewal of active pairs: on one thread their rows, for lists that overflow; in blocks

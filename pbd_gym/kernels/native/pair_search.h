@@ -78,7 +78,7 @@ template <class Group> struct PairSearch : Group {
 
     PBD_INLINE int* list_of() const { return lists.near.data + (rank * LANES + environment) * 2 * room; }
     // -1 where there was no room.
-    PBD_INLINE int* length_of() const { return lists.counts.data + (rank * LANES + environment) * 2; }
+    PBD_INLINE int* length_of() const { return lists.counts.data + (rank * LANES + environment) * lists.counts.shape[2]; }
 
     // Position of a member of one environment, and the normal of its patch.
     PBD_INLINE wp::vec_t<3, T> at(int k) const {

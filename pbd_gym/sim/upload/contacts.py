@@ -244,7 +244,7 @@ def contact_lists(model: Any) -> Any:
             active, renewed = (capacity, count) if lanes == 1 else (1, 1), 11 * count * lanes
     else:
         near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
-        touching, counts = (3, count * min(capacity, TOUCHING)), (lanes, 2)
+        touching, counts = (3, count * min(capacity, TOUCHING)), (lanes, 2 if patches else 1)
         kept = KEPT * -(-touching[1] // CHUNK) if patches else KEPT
         active = (lanes, 2 * (count * min(capacity, ACTIVE) + CHUNK) if patches else 2 * CHUNK)
         boxed = CHUNK * -(-chunks // CHUNK)
