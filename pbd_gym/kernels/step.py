@@ -249,7 +249,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     ):  # fmt: skip
         if wp.static(options.particle_contacts):
             if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
-                first = substep if iteration == 0 else -1  # active pairs are those of the first iteration
+                first = substep if iteration == 0 else -1 - substep  # active pairs are those of the first iteration
                 if wp.static(options.contact_forces):
                     before(state, body, group, thread, threads)
                 if wp.static(bool(parts) and options.surfaces):

@@ -32,42 +32,57 @@ template <class V> PBD_INLINE V headway(V x, V y, V z, Element<V> widest) {
     return far > T(QUICK) * widest ? far : V(T(0));
 }
 
-// Whether two members, one of them a patch, may touch within the next substeps: 1 where they may. Creases are taken to
+// Ranks of active pairs: those of rank 0 may touch from the renewal on, those of the first after two substeps, those of
+// the second after four. So what is looked at before is what may touch by then.
+constexpr int RANKS = 3;
+
+// The highest rank that may touch, so many substeps after a renewal.
+PBD_INLINE int rank_at(int substeps) { return substeps < 2 ? 0 : substeps < 4 ? 1 : 2; }
+
+// Rank of two members, one of them a patch, that may touch within the next substeps, else RANKS. Creases are taken to
 // be as wide as in cloth that moves.
+//
+// quick: whether some members may be quick.
 template <class L, class Options>
-PBD_INLINE typename L::V touches_soon(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
-                                      ContactScales<typename L::T> scales) {
+PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
+                                 ContactScales<typename L::T> scales, bool quick) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
     scales.agitation = T(1);
     const Standing<L> s = standing<L, Options>(a, b, scales);
-    const V none = V(T(0)), all = V(T(1)), shrink = V(scales.inv_size), shrink2 = shrink * shrink;
+    const V none = V(T(0)), shrink = V(scales.inv_size), shrink2 = shrink * shrink;
     const V dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
     const V ux = dx - s.px, uy = dy - s.py, uz = dz - s.pz;
     const auto flat = s.flat > none;
     const V d2 = dx * dx + dy * dy + dz * dz, length = root(d2), apart = root(s.px * s.px + s.py * s.py + s.pz * s.pz);
-    const V u2 = ux * ux + uy * uy + uz * uz, moved = root(u2);
+    const V u2 = ux * ux + uy * uy + uz * uz, moved = root(u2) * shrink;
     const V gap = flat ? dx * s.nx + dy * s.ny + dz * s.nz : length;
     const V before = flat ? s.px * s.nx + s.py * s.ny + s.pz * s.nz : apart;
-    const V closing = (at_least(before - gap, 0) + T(ANY_WAY) * moved) * shrink;
-    const V ahead = T(RENEWED - 1) * closing + T(LEAST_AHEAD);
-    const V brake = closing / scales.braking, room = s.outer - s.least;
-    const V latest = s.least + (brake < room ? brake : room) + ahead;
-    const V nearer = (gap < before ? gap : before) * shrink;
-    // Beside the gap they may slide as fast as they move.
-    const V slide = T(RENEWED - 1) * moved * shrink + ahead;
-    const V beside = flat ? (d2 - gap * gap) * shrink2 : none, width = s.width + slide;
-    const V range = root(s.range2), near = range + (slide < scales.margin ? slide : V(scales.margin));
-    const auto closes = (nearer < latest) & (d2 * shrink2 < near * near) & (beside <= width * width);
+    const V closing = at_least(before - gap, 0) * shrink + T(ANY_WAY) * moved;
+    const V brake = closing * (T(1) / scales.braking), room = s.outer - s.least;
+    const V here = s.least + (brake < room ? brake : room) + T(LEAST_AHEAD);
+    const V nearer = (gap < before ? gap : before) * shrink, range = root(s.range2), rest2 = d2 * shrink2;
+    const V beside = flat ? (d2 - gap * gap) * shrink2 : none;
+    V rank = V(T(RANKS)), near = none;
+    for (int r = RANKS - 1; r >= 0; --r) {
+        const T substeps = T((2 << r) - 1);
+        const V latest = here + substeps * closing;
+        // Beside the gap they may slide as fast as they move.
+        const V slide = T(LEAST_AHEAD) + substeps * (moved + closing), width = s.width + slide;
+        const V reach = range + (slide < scales.margin ? slide : V(scales.margin));
+        if (r == RANKS - 1) near = reach;
+        rank = ((nearer < latest) & (rest2 < reach * reach) & (beside <= width * width)) ? V(T(r)) : rank;
+    }
+    if (!quick) return rank;
     // Where the two are nearest on their way, if they are farther apart than that.
     const V back = at_least(-(dx * ux + dy * uy + dz * uz) / at_least(u2, 1e-30), 0);
     const V when = back < T(RENEWED - 1) ? back : V(T(RENEWED - 1));
     const V mx = dx + when * ux, my = dy + when * uy, mz = dz + when * uz;
-    const V zone = root(s.least * s.least + s.width * s.width) + T(ASTRAY) * when * moved * shrink;
-    const auto meets = ((a.headway + b.headway) > none) & (d2 * shrink2 >= near * near) &
+    const V zone = root(s.least * s.least + s.width * s.width) + T(ASTRAY) * when * moved;
+    const auto meets = ((a.headway + b.headway) > none) & (rest2 >= near * near) &
                        ((mx * mx + my * my + mz * mz) * shrink2 < zone * zone);
-    return (closes | meets) ? all : none;
+    return meets ? none : rank;
 }
 
 // Sum of what sixteen members have moved by in this substep, along each axis.

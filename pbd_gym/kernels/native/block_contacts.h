@@ -46,11 +46,12 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     T* const more;             // what the second pass moves it by
     int* const active;         // active pairs of each member
     int* const active_lengths;
-    T* const noted;  // where members were when active pairs were renewed
+    T* const noted;     // where members were when active pairs were renewed
+    const int highest;  // rank of active pairs that are looked at
 
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE BlockContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
-                             int thread, int thread_count, ContactScales<T> scales, const T* agitation)
+                             int thread, int thread_count, ContactScales<T> scales, const T* agitation, int highest)
         : Search(model, body, lists, group, thread, thread_count),
           bodies(rigid, Search::rank),
           scales(scales),
@@ -61,7 +62,8 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
           more(valence + (Options::RIGID + 1) * (size_t)count * LANES),
           active(lists.active.data + Search::rank * count * table.capacity),
           active_lengths(lengths + 2 * count),
-          noted(lists.renewed.data + Search::rank * lists.renewed.shape[1]) {}
+          noted(lists.renewed.data + Search::rank * lists.renewed.shape[1]),
+          highest(highest) {}
 
     // Numbers of the environment that is worked on.
     PBD_INLINE ContactScales<T> scales_here() const {
@@ -148,28 +150,31 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return m;
     }
 
-    // Whether a pair is active in the environment that is worked on.
-    PBD_INLINE bool is_active(int k, int other) const {
+    // Rank of an active pair in the environment that is worked on, or RANKS.
+    PBD_INLINE int rank_among_active(int k, int other) const {
         if constexpr (Options::SURFACES) {
             const One mine = noted_member(k), its = noted_member(other);
             const One &a = k < other ? mine : its, &b = k < other ? its : mine;
-            return touches_soon<Pairs, Options>(a, b, scales_here()) > T(0);
+            return (int)rank_of<Pairs, Options>(a, b, scales_here(), true);
         } else {
-            return true;
+            return 0;
         }
     }
+    PBD_INLINE bool is_active(int k, int other) const { return rank_among_active(k, other) <= highest; }
 
     // Whether what is in a list, or whatever is near where there is none, is known to be active.
     PBD_INLINE bool knows(bool listed) const { return !Options::SURFACES || (LISTS_ACTIVE && listed); }
 
-    // List the active pairs of a member, unless there are too many candidates. What is quick may come from anywhere.
+    // List the active pairs of a member, and their ranks, unless there are too many candidates. What is quick may come
+    // from anywhere.
     PBD_INLINE void renew(int k) {
         environment = 0;
         const T mine = note(HEADWAY, k);
         int length = 0;
         const auto add = [&](int other) {
-            if (!is_active(k, other)) return;
-            if (length < table.capacity) active[entry(k, length)] = other;
+            const int rank = rank_among_active(k, other);
+            if (rank >= RANKS) return;
+            if (length < table.capacity) active[entry(k, length)] = RANKS * other + rank;
             ++length;
         };
         for (int n = 0; n < lengths[k]; ++n) {
@@ -200,7 +205,11 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         environment = 0;
         One mine = member(k);
         for (int n = 0; n < end; ++n) {
-            const int other = listed ? list[entry(k, n)] : n;
+            int other = listed ? list[entry(k, n)] : n;
+            if (LISTS_ACTIVE && listed) {
+                if (other % RANKS > highest) continue;
+                other /= RANKS;
+            }
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             bool any = false;
             for (environment = 0; environment < LANES; ++environment) {

@@ -170,7 +170,7 @@ PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member
     const V from_b = b_counts * (px * b.nx + py * b.ny + pz * b.nz);
     const V sx = from_a * a.nx + from_b * b.nx, sy = from_a * a.ny + from_b * b.ny;
     const V sz = from_a * a.nz + from_b * b.nz;
-    const V m = root(sx * sx + sy * sy + sz * sz), unit = T(1) / at_least(m, 1e-12);
+    const V m = root(sx * sx + sy * sy + sz * sz);
     const V cosine = a.nx * b.nx + a.ny * b.ny + a.nz * b.nz, even = cosine < none ? -cosine : cosine;
     const V parallel = at_least((even - T(STEEP_BELOW)) * T(1.0 / (PARALLEL_ABOVE - STEEP_BELOW)), 0);
     const auto a_ball = a.role == T(Roles::BALL), b_ball = b.role == T(Roles::BALL);
@@ -178,9 +178,10 @@ PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member
     // Which way they part: along the normals if they are flat, along the line between them if they are creased, and
     // gradually so in between. Both ways have the side on which they were at the start of the substep.
     const V flatly = m > T(1e-7) ? flatness : none, apart = root(px * px + py * py + pz * pz);
-    const V smooth = flatly * unit, round = (all - flatly) / at_least(apart, 1e-12);
+    // Times the lengths of both.
+    const V smooth = flatly * apart, round = (all - flatly) * m;
     const V bx = smooth * sx + round * px, by = smooth * sy + round * py, bz = smooth * sz + round * pz;
-    const V norm = T(1) / at_least(root(bx * bx + by * by + bz * bz), 1e-12);
+    const V norm = T(1) / at_least(root(bx * bx + by * by + bz * bz), 1e-18);
     const auto flat = flatly > T(0);
     s.px = px;
     s.py = py;
@@ -231,7 +232,7 @@ PBD_INLINE Touch<L> meet(const Standing<L>& s, typename L::V dx, typename L::V d
     t.nx = flat ? s.nx : dx * over;
     t.ny = flat ? s.ny : up;
     t.nz = flat ? s.nz : dz * over;
-    const V gap = flat ? dx * t.nx + dy * t.ny + dz * t.nz : length;
+    const V along = dx * s.nx + dy * s.ny + dz * s.nz, gap = flat ? along : length;
     const V beside = flat ? (d2 - gap * gap) * shrink2 : none;
     t.overlap = s.wanted * scales.size - gap;
     t.sheets = s.sheets;

@@ -57,7 +57,9 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     int found = 0;           // pairs that are to be looked at
     int touched = 0;         // pairs that touch
     int met_count = 0;
-    bool forgets = false;  // whether there is no room for its active pairs: then all candidates are looked at
+    bool forgets = false;    // whether there is no room for its active pairs: then all candidates are looked at
+    bool any_quick = false;  // whether some members are, where active pairs are renewed
+    int highest = 0;         // rank of active pairs that are looked at
     // What becomes of the pairs that are looked at: they are made active, or counted, or parted by a pass.
     static constexpr int RENEWING = -1, COUNTING = 0;
     int pass = COUNTING;
@@ -77,13 +79,13 @@ template <class Group> struct PairContacts : PairSearch<Group> {
           firsts(lists.touching.data + Search::rank * 3 * touching_room),
           seconds(firsts + touching_room),
           met(seconds + touching_room),
-          active_room(lists.active.shape[2] / 2 - 16),
+          active_room(lists.active.shape[2] / 3 - 16),
           one(one),
           two(two) {}
 
-    // Active pairs of the environment that is worked on: first and second members, and how many there are.
-    PBD_INLINE int* active() const {
-        return lists.active.data + (Search::rank * LANES + environment) * 2 * (active_room + 16);
+    // Active pairs of the environment that is worked on: first and second members, and ranks; and how many there are.
+    PBD_INLINE int* active(int column) const {
+        return lists.active.data + ((Search::rank * LANES + environment) * 3 + column) * (active_room + 16);
     }
     PBD_INLINE int& active_count() const { return lists.counts.data[(Search::rank * LANES + environment) * 2 + 1]; }
     // Rows of all its members when active pairs were last renewed.
@@ -119,15 +121,18 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
     }
 
-    // Which of sixteen pairs may touch soon, a bit for each.
-    PBD_APART unsigned touching_soon(const T* rows, const int* from, const int* other) const {
+    // Which of sixteen pairs have at most the given rank, a bit for each, sixteen bits for each rank.
+    PBD_APART unsigned long long ranks(const T* rows, const int* from, const int* other) const {
         if constexpr (Options::SURFACES) {
             One a, b;
             fill(a, rows, from);
             fill(b, rows, other);
-            return bits(touches_soon<Pairs, Options>(a, b, scales) > W(T(0)));
+            const W rank = rank_of<Pairs, Options>(a, b, scales, any_quick);
+            unsigned long long found = 0;
+            for (int r = 0; r < RANKS; ++r) found |= (unsigned long long)bits(rank <= T(r)) << 16 * r;
+            return found;
         } else {
-            return 0xFFFFu;
+            return 0;
         }
     }
 
@@ -137,17 +142,19 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         fill(a, now, from);
         fill(b, now, other);
         const unsigned hits = bits(touch<Pairs, Options>(a, b, scales).inside > W(T(0)));
-        return forgets && hits ? hits & touching_soon(renewed_rows(), from, other) : hits;
+        return forgets && hits ? hits & ranks(renewed_rows(), from, other) >> 16 * highest : hits;
     }
 
     // Make those active that may touch soon: as many as there is room for.
-    PBD_INLINE void activate(const int* from, const int* other, unsigned hits) const {
+    PBD_INLINE void activate(const int* from, const int* other, unsigned long long found) const {
         int& number = active_count();
-        int* const to = active();
-        for (; hits; hits &= hits - 1) {
+        for (unsigned hits = found >> 16 * (RANKS - 1) & 0xFFFFu; hits; hits &= hits - 1) {
             const int s = __builtin_ctz(hits), n = wp::min(number, active_room);
-            to[n] = from[s];
-            to[active_room + 16 + n] = other[s];
+            int rank = RANKS - 1;
+            for (int r = 0; r < RANKS - 1; ++r) rank -= found >> (16 * r + s) & 1;
+            active(0)[n] = from[s];
+            active(1)[n] = other[s];
+            active(2)[n] = rank;
             ++number;
         }
     }
@@ -276,12 +283,12 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         for (int begin = 0; begin < end; begin += SIFTED + 2) {
             // First all that touch, and then the branches on it: until such a branch is known to be taken or not, work
             // on the next sixteen may be in vain.
-            unsigned hits[SIFTED + 2];
+            unsigned long long hits[SIFTED + 2];
             const int stop = wp::min(end, begin + SIFTED + 2);
             for (int n = begin; n < stop; ++n)
-                hits[n - begin] = pass == RENEWING ? touching_soon(now, from + 16 * n, other + 16 * n)
+                hits[n - begin] = pass == RENEWING ? ranks(now, from + 16 * n, other + 16 * n)
                                                    : touching(from + 16 * n, other + 16 * n);
-            if (rest && stop == end) hits[end - 1 - begin] &= (1u << rest) - 1;
+            if (rest && stop == end) hits[end - 1 - begin] &= ((1ull << rest) - 1) * 0x100010001ull;
             for (int n = begin; n < stop; ++n) {
                 if (pass == RENEWING)
                     activate(from + 16 * n, other + 16 * n, hits[n - begin]);
@@ -309,46 +316,44 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     }
 
     // Look at all candidates: sixteens of others are sifted, and then those with a hit are unfolded.
-    //
-    // more, more_count: rows of further pairs, in the same order. Some may be among the candidates too.
-    PBD_APART void examine_candidates(const int* more = nullptr, int more_count = 0) {
+    PBD_APART void examine_candidates() {
         const int* const list = Search::list_of();
-        const T margin = pass == RENEWING ? table.margin : T(0);
-        const int* const end = more + 2 * more_count;
-        const auto place_in_order = [](const int* row) {
-            return (long long)(row[0] / 16) << 32 | ((unsigned)row[1] >> 16) << 4 | row[0] % 16;
-        };
-        const auto take_row = [&](const int* row, unsigned also) {
-            take(row[0], (unsigned)row[1] >> 16, (row[1] & 0xFFFFu) | also);
-        };
         for (int begin = 0; begin < length; begin += SIFTED) {
             int kept[2 * SIFTED], number = 0;
             for (int n = begin; n < wp::min(length, begin + SIFTED); ++n) {
                 const int k = list[2 * n], others = list[2 * n + 1], d = (unsigned)others >> 16;
-                const unsigned hits = Search::closer(k, d, Search::widest + margin) & others;
+                const unsigned hits = Search::closer(k, d, Search::widest) & others;
                 kept[2 * number] = k;
                 kept[2 * number + 1] = (unsigned)d << 16 | hits;
                 number += hits != 0;
             }
-            for (int n = 0; n < number; ++n) {
-                unsigned also = 0;
-                if (more < end) {
-                    const long long here = place_in_order(kept + 2 * n);
-                    for (; more < end && place_in_order(more) < here; more += 2) take_row(more, 0);
-                    if (more < end && place_in_order(more) == here) also = more[1] & 0xFFFFu, more += 2;
-                }
-                take_row(kept + 2 * n, also);
-            }
+            for (int n = 0; n < number; ++n)
+                take(kept[2 * n], (unsigned)kept[2 * n + 1] >> 16, kept[2 * n + 1] & 0xFFFF);
         }
-        for (; more < end; more += 2) take_row(more, 0);
-        if (length < 0) Search::scan(margin, [&](int k, int d, unsigned hits) { take(k, d, hits); });
+        if (length < 0) Search::scan(T(0), [&](int k, int d, unsigned hits) { take(k, d, hits); });
+        examine_found(true);
+    }
+
+    // Look at the active pairs that may touch by now.
+    PBD_APART void examine_active() {
+        int* const from = active(0);
+        int* const other = active(1);
+        const int* const ranked = active(2);
+        const int number = active_count();
+        if (highest == RANKS - 1) return examine(from, other, number);
+        for (int n = 0; n < number; ++n) {
+            one[found] = from[n];
+            two[found] = other[n];
+            found += ranked[n] <= highest;
+            if (found == 16 * SIFTED) examine_found(false);
+        }
         examine_found(true);
     }
 
     // Look at all pairs that may touch now.
     PBD_INLINE void examine_all() {
         if (Options::SURFACES && !forgets)
-            examine(active(), active() + active_room + 16, active_count());
+            examine_active();
         else
             examine_candidates();
     }
@@ -408,21 +413,18 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     }
 
     // Make pairs active that may touch soon, and where there is no room for all of them note where members were.
-    //
-    // quick: whether some of them are.
-    PBD_APART void renew(bool quick, const T* drift) {
+    PBD_APART void renew(const T* drift) {
+        const auto look = [&](int k, int d, unsigned hits) { take(k, d, hits); };
         active_count() = 0;
         pass = RENEWING;
-        int* const masks = met;
-        int* const rows = firsts;
-        if (quick) Search::place_quick(drift, masks);
-        const int quick_count = quick ? Search::list_quick(masks, rows, touching_room) : 0;
-        if (quick && (quick_count < 0 || length < 0)) {
-            Search::template scan<true>(table.margin, [&](int k, int d, unsigned hits) { take(k, d, hits); });
-            examine_found(true);
+        if (any_quick) {
+            Search::place_quick(drift);
+            Search::template scan<true>(table.margin, look);
         } else {
-            examine_candidates(rows, quick_count);
+            Search::place();
+            Search::scan(table.margin, look);
         }
+        examine_found(true);
         if (active_count() <= active_room) return;
         active_count() = -1;
         T* const to = renewed_rows();
@@ -451,31 +453,38 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
     }
 
+    // Find the candidates of the environment that is worked on, if they are not known.
+    //
+    // worn: whether its list is.
+    PBD_INLINE void search(bool worn) {
+        const bool anew = worn || *Search::length_of() < 0;
+        if (anew || *Search::length_of() > 0) Search::place();
+        if (anew) Search::make_list();
+        length = *Search::length_of();
+    }
+
     // Part all members that touch in the environment that is worked on.
     //
-    // worn:  whether its list is.
-    // quick: whether active pairs are renewed and some members are quick.
-    // drift: by how much members move in the mean in each environment, if active pairs are renewed.
-    PBD_INLINE void part_environment(bool worn, bool renews, bool quick, T agitation, const T* drift) {
+    // worn:   whether the list of its candidates is, if it has one.
+    // renews: whether active pairs are renewed.
+    // drift:  then by how much members move in the mean in each environment.
+    PBD_INLINE void part_environment(bool worn, bool renews, T agitation, const T* drift) {
         now = Search::rows + Search::stride * environment;
         scales.size = Search::size();
         scales.inv_size = Search::inv_size();
         scales.roughness = Search::roughness();
         scales.agitation = agitation;
-        const bool searches = renews || !Options::SURFACES;
-        const bool anew = searches && (worn || *Search::length_of() < 0);
-        if (anew || (searches && *Search::length_of() > 0)) Search::place();
-        if (anew) Search::make_list();
-        length = *Search::length_of();
         found = touched = met_count = 0;
         forgets = false;
         if constexpr (Options::SURFACES) {
-            if (renews) renew(quick, drift);
+            if (renews) renew(drift);
             forgets = active_count() < 0;
-        }
-        if (forgets) {  // whatever is near enough to touch is looked at
-            Search::place();
-            length = -1;
+            if (forgets) {  // whatever is near enough to touch is looked at
+                Search::place();
+                length = -1;
+            }
+        } else {
+            search(worn);
         }
         pass = COUNTING;
         examine_all();
@@ -495,17 +504,20 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     // Part all members that touch, environment after environment.
     //
     // renews:    whether active pairs are renewed.
+    // rank:      the highest of those that are looked at.
     // agitation: how much each environment moves.
     // drift:     by how much its members move in the mean, if active pairs are renewed.
-    PBD_INLINE void part_all(bool renews, const T* agitation, const T* drift) {
+    PBD_INLINE void part_all(bool renews, int rank, const T* agitation, const T* drift) {
         if constexpr (Options::RIGID)
             for (int k = 0; k < count; ++k) crowd_of[k] = T(1);
         T farthest[LANES] = {}, worn[LANES] = {};
+        highest = rank;
         Search::fill_rows(renews ? drift : nullptr, farthest);
-        if (renews || !Options::SURFACES) Search::find_worn(worn);
-        for (environment = 0; environment < LANES; ++environment)
-            part_environment(worn[environment] > T(0), renews, farthest[environment] > T(0), agitation[environment],
-                             drift);
+        if constexpr (!Options::SURFACES) Search::find_worn(worn);
+        for (environment = 0; environment < LANES; ++environment) {
+            any_quick = farthest[environment] > T(0) || !renews;
+            part_environment(worn[environment] > T(0), renews, agitation[environment], drift);
+        }
     }
 };
 

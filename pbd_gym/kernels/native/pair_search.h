@@ -78,7 +78,9 @@ template <class Group> struct PairSearch : Group {
 
     PBD_INLINE int* list_of() const { return lists.near.data + (rank * LANES + environment) * 2 * room; }
     // -1 where there was no room.
-    PBD_INLINE int* length_of() const { return lists.counts.data + (rank * LANES + environment) * lists.counts.shape[2]; }
+    PBD_INLINE int* length_of() const {
+        return lists.counts.data + (rank * LANES + environment) * lists.counts.shape[2];
+    }
 
     // Position of a member of one environment, and the normal of its patch.
     PBD_INLINE wp::vec_t<3, T> at(int k) const {
@@ -145,6 +147,7 @@ template <class Group> struct PairSearch : Group {
             }
             put(to, L::load(now, 0), L::load(now + LANES, 0), L::load(now + 2 * LANES, 0), weight);
             put(to + 4, L::load(before, 0), L::load(before + LANES, 0), L::load(before + 2 * LANES, 0), flat);
+            if (Options::SURFACES && !drift) continue;  // these do not change
             const Row traits = *(const Row*)(table.traits.data + 4 * k);
             for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = traits;
         }
@@ -177,8 +180,7 @@ template <class Group> struct PairSearch : Group {
             hz = dz > hz ? dz : hz;
         }
         const V mx = T(0.5) * (lx + hx), my = T(0.5) * (ly + hy), mz = T(0.5) * (lz + hz);
-        const T room = table.skin - table.margin;
-        const V limit = V(T(0.25) * room * room);
+        const V limit = V(T(0.25) * table.skin * table.skin);
         V flag = V(T(0));
         for (int k = 0; k < count; ++k) {
             V dx, dy, dz;
@@ -230,11 +232,10 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // The same, and where each gets until active pairs are renewed.
+    // The same, and where quick ones get until active pairs are renewed.
     //
     // drift: what members move by in the mean, along each axis.
-    // quick: for each sixteen, which of them are quick, a bit for each.
-    PBD_APART void place_quick(const T* drift, int* quick) const {
+    PBD_APART void place_quick(const T* drift) const {
         PBD_CONTRACT_ON
         place();
         for (int k = 0; k < 16 * chunks; k += 16) {
@@ -243,11 +244,10 @@ template <class Group> struct PairSearch : Group {
             W p[4], q[4], n[4], way[3];
             const T* const first = rows + stride * environment;
             columns(first + 8, NUMBERS, at, n[0], n[1], n[2], n[3]);
-            quick[k / 16] = bits(n[3] > T(0)) & real(k / 16);
             columns(first, NUMBERS, at, p[0], p[1], p[2], p[3]);
             columns(first + 4, NUMBERS, at, q[0], q[1], q[2], q[3]);
-            for (int a = 0; a < 3; ++a)
-                way[a] = T(RENEWED - 1) * ((p[a] - q[a] - drift[a * LANES + environment]) * Group::inv_size());
+            const W goes = n[3] > T(0) ? W(T(RENEWED - 1) * Group::inv_size()) : W(T(0));
+            for (int a = 0; a < 3; ++a) way[a] = goes * (p[a] - q[a] - drift[a * LANES + environment]);
             const W astray = T(ASTRAY) * root(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
             for (int a = 0; a < 3; ++a) {
                 const W from = p[a] * Group::inv_size(), to = from + way[a];
@@ -335,41 +335,6 @@ template <class Group> struct PairSearch : Group {
             }
     }
 
-    // List the pairs with a quick member that may come near each other on their ways, as `scan` would visit them.
-    // Returns how many rows there are, or -1 for more than there is room for.
-    //
-    // quick: which members are, a bit for each of sixteen.
-    PBD_APART int list_quick(const int* quick, int* list, int room_there) const {
-        make_boxes<true>();
-        const T reach = widest + table.margin;
-        const unsigned short* const allowed = table.strangers.data;
-        int length = 0;
-        for (int c = 0; c < chunks; ++c) {
-            for (int first = c / 16 * 16; first < chunks; first += 16) {
-                unsigned asked = quick[c] ? 0xFFFFu : 0u;
-                for (int d = first; d < wp::min(first + 16, chunks); ++d) asked |= (quick[d] ? 1u : 0u) << (d - first);
-                for (unsigned left = asked ? beside(c, first, reach) & asked : 0u; left; left &= left - 1) {
-                    const int d = first + __builtin_ctz(left);
-                    unsigned flags = near_box<true>(c, d, reach);
-                    if (!quick[d]) flags &= quick[c];
-                    for (; flags; flags &= flags - 1) {
-                        const int s = __builtin_ctz(flags), k = 16 * c + s;
-                        unsigned hits = passing(k, d, reach) & (quick[c] >> s & 1 ? 0xFFFFu : (unsigned)quick[d]);
-                        hits &= has_masks ? allowed[k * chunks + d] : real(d);
-                        hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
-                        if (!has_masks) hits = chosen(k, d, hits, T(0), true);
-                        if (!hits) continue;
-                        if (length == room_there) return -1;
-                        list[2 * length] = k;
-                        list[2 * length + 1] = (unsigned)d << 16 | hits;
-                        ++length;
-                    }
-                }
-            }
-        }
-        return length;
-    }
-
     // Visit the pairs whose members are no farther apart than they reach, and a skin.
     //
     // visit: (member, number of sixteen others, a bit for each of these that it may touch). Those of the same two
@@ -415,8 +380,13 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // Visit what is listed for an environment, or would be if there were room, as `scan` does.
+    // Visit what is listed for an environment, or would be if there were room, as `scan` does. Where there are patches
+    // nothing is listed, and what may touch now is visited.
     template <class Visit> PBD_INLINE void each_row(Visit&& visit) const {
+        if constexpr (Options::SURFACES) {
+            place();
+            return scan(T(0), visit);
+        }
         const int length = *length_of();
         const int* const list = list_of();
         for (int n = 0; n < length; ++n) visit(list[2 * n], (unsigned)list[2 * n + 1] >> 16, list[2 * n + 1] & 0xFFFF);

@@ -33,7 +33,7 @@ namespace pbd {
 
 // Separate the overlapping particles of one group, with Coulomb friction.
 //
-// substep: its number, or -1 after the first iteration.
+// substep: its number, or -1 less that after the first iteration.
 template <class L, class Options, class Model, class Body, class Lists, class Rigid>
 PBD_INLINE void separate_members(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid,
                                  typename L::T inv_h, int substep, int group, int thread, int thread_count,
@@ -42,10 +42,11 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
     using Group = ContactGroup<L, Options, Model, Body, Lists>;
     const auto scales = contact_scales(model.particle_contacts, inv_h, shape);
     const bool renews = Options::SURFACES && substep >= 0 && substep % RENEWED == 0;
+    const int highest = rank_at((substep < 0 ? -1 - substep : substep) % RENEWED);
     T agitation[L::LANES] = {}, drift[3 * L::LANES] = {};
 #if PBD_BLOCK
     using Contacts = BlockContacts<Group>;
-    Contacts contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation);
+    Contacts contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation, highest);
     if (renews || !Contacts::LISTS_ACTIVE) contacts.search();
     if constexpr (Options::SURFACES) {
         find_agitation(contacts, inv_h, renews, thread, thread_count, agitation, drift);
@@ -62,7 +63,7 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
         find_agitation(contacts, inv_h, renews, thread, thread_count, agitation, drift);
         store_normals(contacts, thread, thread_count);
     }
-    contacts.part_all(renews, agitation, drift);
+    contacts.part_all(renews, highest, agitation, drift);
 #endif
 }
 

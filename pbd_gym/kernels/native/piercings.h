@@ -149,13 +149,7 @@ template <class Search> struct Piercings : Search {
             for (int a = 0; a < 3; ++a)
                 for (int n = 0; n < LANES; ++n)
                     Search::rows[Search::stride * n + Search::NUMBERS * k + a] = Search::place_of(k)[a * LANES + n];
-        T worn[LANES];
-        Search::find_worn(worn);
         for (environment = 0; environment < LANES; ++environment) {
-            if (worn[environment] > T(0)) {
-                Search::place();
-                Search::make_list();
-            }
             Search::each_row([&](int k, int d, unsigned hits) {
                 for (; hits; hits &= hits - 1) {
                     const int other = 16 * d + __builtin_ctz(hits);

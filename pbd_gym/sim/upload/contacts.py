@@ -243,10 +243,10 @@ def contact_lists(model: Any) -> Any:
         if patches:
             active, renewed = (capacity, count) if lanes == 1 else (1, 1), 11 * count * lanes
     else:
-        near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
+        near = (1, 1) if patches else (lanes, 2 * (count * min(capacity, LISTED) + 1))
         touching, counts = (3, count * min(capacity, TOUCHING)), (lanes, 2 if patches else 1)
         kept = KEPT * -(-touching[1] // CHUNK) if patches else KEPT
-        active = (lanes, 2 * (count * min(capacity, ACTIVE) + CHUNK) if patches else 2 * CHUNK)
+        active = (lanes, 3 * (count * min(capacity, ACTIVE) + CHUNK) if patches else 3 * CHUNK)
         boxed = CHUNK * -(-chunks // CHUNK)
         rows, cells = lanes * (NUMBERS * count + 16), 1
         renewed = rows if patches else 1
