@@ -14,8 +14,8 @@ namespace pbd {
 // Substeps for which pairs are active.
 constexpr int RENEWED = 8;
 // How fast a gap may close meanwhile: as it does now, and a share of how fast the two move against each other in
-// whatever direction. In any case by so much [m, in the sizes of the scene].
-constexpr double ANY_WAY = 0.5, LEAST_AHEAD = 0.001;
+// whatever direction, which grows in proportion to the time. In any case by so much [m, in the sizes of the scene].
+constexpr double ANY_WAY = 0.5, LEAST_AHEAD = 0.0005;
 // A member is quick that moves farther than that, against the mean of all, in the largest distance at which two members
 // touch.
 constexpr double QUICK = 0.5;
@@ -32,12 +32,12 @@ template <class V> PBD_INLINE V headway(V x, V y, V z, Element<V> widest) {
     return far > T(QUICK) * widest ? far : V(T(0));
 }
 
-// Ranks of active pairs: those of rank 0 may touch from the renewal on, those of the first after two substeps, those of
-// the second after four. So what is looked at before is what may touch by then.
-constexpr int RANKS = 3;
+// Ranks of active pairs: those of rank r may touch from the substep 2 r after the renewal on, and not before. So fewer
+// are looked at.
+constexpr int RANKS = 4;
 
 // The highest rank that may touch, so many substeps after a renewal.
-PBD_INLINE int rank_at(int substeps) { return substeps < 2 ? 0 : substeps < 4 ? 1 : 2; }
+PBD_INLINE int rank_at(int substeps) { return substeps / 2; }
 
 // Rank of two members, one of them a patch, that may touch within the next substeps, else RANKS. Creases are taken to
 // be as wide as in cloth that moves.
@@ -59,30 +59,31 @@ PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Membe
     const V u2 = ux * ux + uy * uy + uz * uz, moved = root(u2) * shrink;
     const V gap = flat ? dx * s.nx + dy * s.ny + dz * s.nz : length;
     const V before = flat ? s.px * s.nx + s.py * s.ny + s.pz * s.nz : apart;
-    const V closing = at_least(before - gap, 0) * shrink + T(ANY_WAY) * moved;
-    const V brake = closing * (T(1) / scales.braking), room = s.outer - s.least;
-    const V here = s.least + (brake < room ? brake : room) + T(LEAST_AHEAD);
+    const V closing = at_least(before - gap, 0) * shrink, room = s.outer - s.least;
     const V nearer = (gap < before ? gap : before) * shrink, range = root(s.range2), rest2 = d2 * shrink2;
     const V beside = flat ? (d2 - gap * gap) * shrink2 : none;
     V rank = V(T(RANKS)), near = none;
     for (int r = RANKS - 1; r >= 0; --r) {
-        const T substeps = T((2 << r) - 1);
-        const V latest = here + substeps * closing;
+        const T substeps = T(2 * r + 1), share = substeps / T(RENEWED - 1);
+        const V sooner = closing + (share * T(ANY_WAY)) * moved, brake = sooner * (T(1) / scales.braking);
+        const V latest = s.least + (brake < room ? brake : room) + substeps * sooner + T(LEAST_AHEAD);
         // Beside the gap they may slide as fast as they move.
-        const V slide = T(LEAST_AHEAD) + substeps * (moved + closing), width = s.width + slide;
+        const V slide = substeps * (moved + sooner) + T(LEAST_AHEAD), width = s.width + slide;
         const V reach = range + (slide < scales.margin ? slide : V(scales.margin));
         if (r == RANKS - 1) near = reach;
         rank = ((nearer < latest) & (rest2 < reach * reach) & (beside <= width * width)) ? V(T(r)) : rank;
     }
     if (!quick) return rank;
     // Where the two are nearest on their way, if they are farther apart than that.
+    const auto far = ((a.headway + b.headway) > none) & (rest2 >= near * near);
     const V back = at_least(-(dx * ux + dy * uy + dz * uz) / at_least(u2, 1e-30), 0);
-    const V when = back < T(RENEWED - 1) ? back : V(T(RENEWED - 1));
-    const V mx = dx + when * ux, my = dy + when * uy, mz = dz + when * uz;
-    const V zone = root(s.least * s.least + s.width * s.width) + T(ASTRAY) * when * moved;
-    const auto meets = ((a.headway + b.headway) > none) & (rest2 >= near * near) &
-                       ((mx * mx + my * my + mz * mz) * shrink2 < zone * zone);
-    return meets ? none : rank;
+    const V zone = root(s.least * s.least + s.width * s.width);
+    for (int r = RANKS - 1; r >= 0; --r) {
+        const V when = back < T(2 * r + 1) ? back : V(T(2 * r + 1)), wider = zone + T(ASTRAY) * when * moved;
+        const V mx = dx + when * ux, my = dy + when * uy, mz = dz + when * uz;
+        rank = (far & ((mx * mx + my * my + mz * mz) * shrink2 < wider * wider)) ? V(T(r)) : rank;
+    }
+    return rank;
 }
 
 // Sum of what sixteen members have moved by in this substep, along each axis.

@@ -288,7 +288,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             for (int n = begin; n < stop; ++n)
                 hits[n - begin] = pass == RENEWING ? ranks(now, from + 16 * n, other + 16 * n)
                                                    : touching(from + 16 * n, other + 16 * n);
-            if (rest && stop == end) hits[end - 1 - begin] &= ((1ull << rest) - 1) * 0x100010001ull;
+            if (rest && stop == end) hits[end - 1 - begin] &= ((1ull << rest) - 1) * 0x1000100010001ull;
             for (int n = begin; n < stop; ++n) {
                 if (pass == RENEWING)
                     activate(from + 16 * n, other + 16 * n, hits[n - begin]);
