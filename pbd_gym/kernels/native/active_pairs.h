@@ -14,7 +14,8 @@ namespace pbd {
 // Substeps for which pairs are active.
 constexpr int RENEWED = 8;
 // How fast a gap may close meanwhile: as it does now, and a share of how fast the two move against each other in
-// whatever direction, which grows in proportion to the time. In any case by so much [m, in the sizes of the scene].
+// whatever direction, which grows in proportion to the time. In any case by so much [m, in the sizes of the scene], and
+// by what falls from rest.
 constexpr double ANY_WAY = 0.5, LEAST_AHEAD = 0.0005;
 // A member is quick that moves farther than that, against the mean of all, in the largest distance at which two members
 // touch.
@@ -62,13 +63,15 @@ PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Membe
     const V closing = at_least(before - gap, 0) * shrink, room = s.outer - s.least;
     const V nearer = (gap < before ? gap : before) * shrink, range = root(s.range2), rest2 = d2 * shrink2;
     const V beside = flat ? (d2 - gap * gap) * shrink2 : none;
+    const V fall = scales.fall * shrink;
     V rank = V(T(RANKS)), near = none;
     for (int r = RANKS - 1; r >= 0; --r) {
         const T substeps = T(2 * r + 1), share = substeps / T(RENEWED - 1);
         const V sooner = closing + (share * T(ANY_WAY)) * moved, brake = sooner * (T(1) / scales.braking);
-        const V latest = s.least + (brake < room ? brake : room) + substeps * sooner + T(LEAST_AHEAD);
+        const V ahead = substeps * sooner + (T(LEAST_AHEAD) + substeps * substeps * fall);
+        const V latest = s.least + (brake < room ? brake : room) + ahead;
         // Beside the gap they may slide as fast as they move.
-        const V slide = substeps * (moved + sooner) + T(LEAST_AHEAD), width = s.width + slide;
+        const V slide = substeps * moved + ahead, width = s.width + slide;
         const V reach = range + (slide < scales.margin ? slide : V(scales.margin));
         if (r == RANKS - 1) near = reach;
         rank = ((nearer < latest) & (rest2 < reach * reach) & (beside <= width * width)) ? V(T(r)) : rank;

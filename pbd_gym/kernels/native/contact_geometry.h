@@ -40,6 +40,9 @@ constexpr double CREASED_BELOW = 0.8, FLAT_ABOVE = 0.95;
 // Likewise for the cosine of the angle between the normals of two patches.
 constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 
+// Acceleration with which what has come free may fall onto something [m/s^2].
+constexpr double FREE_FALL = 9.81;
+
 // Balls have passed each other within the substep if the direction from one to the other has turned so far: its cosine.
 constexpr double PASSED = 0.5;
 
@@ -76,6 +79,7 @@ template <class T> struct ContactScales {
     T braking;          // share of a gap that may go
     T cushion;
     T margin;  // how much farther than they reach pairs may be active
+    T fall;    // what falls from rest in a substep [m]
     BallShape shape;
 };
 
@@ -92,6 +96,7 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
             table.margin,
+            T(0.5 * FREE_FALL) / (inv_h * inv_h),
             shape};
 }
 
