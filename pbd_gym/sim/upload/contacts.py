@@ -244,7 +244,8 @@ def contact_lists(model: Any) -> Any:
             active, renewed = (capacity, count) if lanes == 1 else (1, 1), 11 * count * lanes
     else:
         near = (1, 1) if patches else (lanes, 2 * (count * min(capacity, LISTED) + 1))
-        touching, counts = (3, count * min(capacity, TOUCHING)), (lanes, 2 if patches else 1)
+        # One more than there are: members are noted before it is known whether they already were.
+        touching, counts = (3, count * min(capacity, TOUCHING) + 1), (lanes, 2 if patches else 1)
         kept = KEPT * -(-touching[1] // CHUNK) if patches else KEPT
         active = (lanes, 3 * (count * min(capacity, ACTIVE) + CHUNK) if patches else 3 * CHUNK)
         boxed = CHUNK * -(-chunks // CHUNK)
