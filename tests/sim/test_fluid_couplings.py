@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 from pbd_gym import Model, Scene, Solver, geometry
 from pbd_gym.colliders import Plane
-from pbd_gym.materials.fluids import FluidMaterial
+from pbd_gym.materials.fluids import FluidMaterial, bell
+from pbd_gym.scene.wet_bodies import felt_volumes
 
 S = 0.02
 LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
@@ -101,7 +102,10 @@ def test_a_rigid_body_floats_as_deep_as_it_is_heavy() -> None:
 
 
 def test_a_body_of_nearly_the_density_of_water_does_not_stick() -> None:
-    """Cubes start at rest in the middle of water: 0.9 of its density rises to where Archimedes says, 1.1 sinks."""
+    """Cubes start at rest in the middle of water: 0.9 and 0.95 of its density rise to where Archimedes says, 1.1 sinks.
+
+    In substeps of 10 ms: the fluid's sweeps grow with the substep, and the body moves after each of them.
+    """
     s, side, width = 0.01, 0.04, 0.1
     scene = Scene(contact_radius=0.5 * s)
     for normal, offset in (
@@ -114,15 +118,39 @@ def test_a_body_of_nearly_the_density_of_water_does_not_stick() -> None:
     places = np.stack(np.meshgrid(along[:10], along, along[:10], indexing="ij"), axis=-1).reshape(-1, 3)
     water = scene.add_fluid(places[(np.abs(places - start) > 0.5 * side + 0.45 * s).any(axis=1)], spacing=s)
     scene.add_fluid_boundary(cube.indices, cube.volumes)
-    solver = Solver(Model(scene, 2), substeps=8, threads=1)
+    solver = Solver(Model(scene, 3), substeps=2, threads=1)
     state, control = solver.state(), solver.control()
-    state.set_parameters(fluid_density=[1.0 / 0.9, 1.0 / 1.1])
+    ratios = np.array([0.9, 0.95, 1.1])
+    state.set_parameters(fluid_density=1.0 / ratios)
     for _ in range(70):
         solver.step(state, control, 0.02)
-    light, heavy = state.get_rigid_poses()[:, cube.index, 1]
-    level = (len(water) * s**3 + 0.9 * side**3) / width**2
-    assert light == pytest.approx(level + (0.5 - 0.9) * side, abs=0.05 * side)
-    assert heavy < start[1] - 0.35 * side
+    *light, heavy = state.get_rigid_poses()[:, cube.index, 1]
+    level = (len(water) * s**3 + ratios[:2] * side**3) / width**2
+    assert light == pytest.approx(level + (0.5 - ratios[:2]) * side, abs=0.07 * side)
+    assert heavy < start[1] - 0.25 * side
+
+
+@pytest.mark.parametrize(
+    ("mesh", "spacing"),
+    [(geometry.box((2, 2, 2), (0.06,) * 3), 0.007), (geometry.box((2, 2, 2), (0.06,) * 3), None),
+     (geometry.ball(0.03, 4), 0.01)],
+)  # fmt: skip
+def test_a_fluid_feels_a_rigid_body_evenly(mesh: geometry.TetMesh, spacing: float | None) -> None:
+    """Half a spacing outside a face the body's share of the density varies little, however it is sampled."""
+    s, scene = 0.01, Scene()
+    body = scene.add_rigid_body(mesh, 500.0, spacing)
+    scene.add_fluid_block((5.0, 0.0, 0.0), (5.1, 0.1, 0.1), spacing=s)
+    scene.add_fluid_boundary(body.indices, body.volumes)
+    triangles = scene.positions[body.triangles]
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    weights = np.random.default_rng(0).dirichlet((1.0, 1.0, 1.0), (40, len(triangles)))
+    places = np.einsum("mtk,tkx->mtx", weights, triangles) + 0.5 * s * normals
+    near = bell(np.linalg.norm(places[:, :, None] - scene.positions[body.indices], axis=3) / (2.0 * s))
+    felt, given = (scene.fluid.smoothing.amplitude * near @ volumes for volumes in
+                   (felt_volumes(scene), scene.fluid.volumes))  # fmt: skip
+    assert felt.std() / felt.mean() < 0.2 and felt.mean() == pytest.approx(0.105, abs=0.02)
+    assert felt.std() / felt.mean() < 0.7 * given.std() / given.mean()
 
 
 def test_water_around_a_body_is_no_solid() -> None:

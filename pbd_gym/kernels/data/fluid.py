@@ -95,7 +95,9 @@ def table_type(scalar: Any) -> Any:
         dimension: wp.int32
         """2 or 3"""
         sweeps: wp.int32
-        """sweeps over the density constraints in an iteration"""
+        """sweeps over the density constraints in an iteration, at least"""
+        brief: scalar
+        """longest substep for which that is enough where other bodies are wet [s]"""
         capacity: wp.int32
         """longest list of neighbours in the fluid, a multiple of :data:`CHUNK`"""
         wet_capacity: wp.int32

@@ -12,11 +12,16 @@ from pbd_gym.kernels.data.colliders import Part
 from pbd_gym.kernels.data.fluid import native_options, scratch_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.rigid import scratch_type as rigid_type
 from pbd_gym.kernels.data.step import control_type
 from pbd_gym.kernels.fluid.flow import make_flow
 from pbd_gym.kernels.fluid.walls import make_stops, make_walls
-from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.lanes.wide import Wide, barrier
 from pbd_gym.kernels.native import call
+from pbd_gym.kernels.rigid.motion import make_motion
+
+MOST_LONGER = 8.0
+"""Factor by which a substep makes sweeps more, at most."""
 
 
 class FluidPhases(NamedTuple):
@@ -27,7 +32,7 @@ class FluidPhases(NamedTuple):
     substep.
     """
     project: Any
-    """Function (model, body, fluid, iterations, group, thread, threads), called in every iteration."""
+    """Function (model, body, fluid, rigid, substep, iterations, group, thread, threads), called in every iteration."""
     settle: Any
     """Function (model, body, fluid, substep, group, thread, threads), called after the last iteration."""
 
@@ -50,8 +55,8 @@ def _make_sort(wide: Wide, options: SweepOptions, data: Any) -> Any:
     return sort
 
 
-def _make_project(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the projection of all density constraints in one iteration of the solver."""
+def _make_sweeps(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build some of the sweeps over the density constraints of an iteration."""
     body_: Any = body_type(wide.vec)
     scratch_: Any = scratch_type(wide.scalar)
     assert options.fluid is not None
@@ -59,13 +64,57 @@ def _make_project(wide: Wide, options: SweepOptions, data: Any) -> Any:
         "project_fluid",
         native_options(wide.scalar, options),
         options.fluid.boundary,
-        arguments="model, body, fluid, iterations, group, thread, thread_count",
+        arguments="model, body, fluid, sweeps, first, total, group, thread, thread_count",
     )
 
     @wp.func_native(code)
+    def sweep(
+        model: data, body: body_, fluid: scratch_, sweeps: int, first: bool, total: int, group: int, thread: int,
+        thread_count: int,
+    ) -> None: ...  # fmt: skip
+
+    return sweep
+
+
+def _make_project(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -> Any:
+    """Build the projection of all density constraints in one iteration of the solver.
+
+    Rigid bodies in the fluid move after each sweep. If they only did at the end, the fluid would take them for fixed:
+    it would push at where they have fallen in the substep, and a body would weigh 10 % less at 10 ms.
+    """
+    body_, scratch_ = body_type(wide.vec), scratch_type(wide.scalar)
+    rigid_, substep_ = rigid_type(wide.vec), substep_type(wide.vec)
+    assert options.fluid is not None
+    sweep, has_boundary = _make_sweeps(wide, options, data), options.fluid.boundary
+    scalar = wide.scalar
+    carries = has_boundary and options.rigid
+    carry = make_motion(wide, options, data, bouncing).gather if carries else None
+
+    @wp.func
+    @no_type_check
+    def count_sweeps(model: data, now: substep_, iterations: int):
+        """Return the sweeps of an iteration: as many more as a substep is long, where other bodies are wet."""
+        count = model.fluid.sweeps
+        if wp.static(has_boundary):
+            longer = now.h / model.fluid.brief
+            longer = wp.min(longer * longer, scalar(MOST_LONGER))
+            count = wp.max(count, int(wp.ceil(longer * scalar(model.fluid.sweeps) / scalar(iterations))))
+        return count
+
+    @wp.func
+    @no_type_check
     def project(
-        model: data, body: body_, fluid: scratch_, iterations: int, group: int, thread: int, thread_count: int
-    ) -> None: ...
+        model: data, body: body_, fluid: scratch_, rigid: rigid_, now: substep_, iterations: int, group: int,
+        thread: int, thread_count: int,
+    ):  # fmt: skip
+        count = count_sweeps(model, now, iterations)
+        if wp.static(carries):
+            for k in range(count):
+                sweep(model, body, fluid, 1, k == 0, iterations * count, group, thread, thread_count)
+                carry(model, body, rigid, group, thread, thread_count)
+                barrier()
+        else:
+            sweep(model, body, fluid, count, True, iterations * count, group, thread, thread_count)
 
     return project
 
@@ -127,4 +176,6 @@ def make_fluid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         if wp.static(bool(parts)):
             walls(model, body, fluid, group, thread, thread_count)
 
-    return FluidPhases(search, _make_project(wide, options, data), _make_settle(wide, options, data, bouncing))
+    return FluidPhases(
+        search, _make_project(wide, options, data, bouncing), _make_settle(wide, options, data, bouncing)
+    )

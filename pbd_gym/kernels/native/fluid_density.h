@@ -297,33 +297,35 @@ PBD_INLINE void return_sample(Group& fluid, int b, const typename Group::T* row)
     }
 }
 
-// Project all density constraints in one iteration of the solver.
+// Project all density constraints in some of the sweeps of an iteration of the solver.
 //
 // has_boundary: whether other bodies are wet.
-// iterations:   of a substep, which share how far a particle may move.
+// sweeps:       how many of them, in all of which the bodies hold still that rigid motion follows.
+// first:        whether they are the first of the iteration.
+// total:        sweeps of a substep, which share how far a particle may move.
 template <class Options, bool has_boundary, class Model, class Body, class Scratch>
-inline CUDA_CALLABLE void project_fluid(const Model& model, const Body& body, const Scratch& scratch, int iterations,
-                                        int group, int thread, int thread_count) {
+inline CUDA_CALLABLE void project_fluid(const Model& model, const Body& body, const Scratch& scratch, int sweeps,
+                                        bool first, int total, int group, int thread, int thread_count) {
     PBD_CONTRACT_ON
     using T = typename Options::T;
     using Group = const FluidGroup<Options, decltype(model.fluid), Body, Scratch>;
     Group fluid{model.fluid, body, scratch, group, thread, thread_count};
     const auto& table = fluid.table;
     const int members = fluid.members, samples = fluid.samples, second = fluid.second, active = fluid.active();
-    const T slope = table.slope, limit = table.farthest / T(iterations * table.sweeps), size = fluid.size;
+    const T slope = table.slope, limit = table.farthest / T(total), size = fluid.size;
     T* const densities = scratch.density.data + fluid.rank * members;
     if constexpr (has_boundary) {
         read_boundary(fluid);
-        FluidStress<Group>{fluid}.find(fluid.set(0));
+        if (first) FluidStress<Group>{fluid}.find(fluid.set(0));
     }
-    for (int sweep = 0; sweep < table.sweeps; ++sweep) {
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
         const DensitySweep<Group> of{fluid, fluid.set(sweep % 2), fluid.set(1 - sweep % 2), slope, limit};
         of.template find_multipliers<has_boundary>(densities);
         of.template move_fluid<has_boundary>();
         if constexpr (has_boundary) of.move_boundary();
         sync();
     }
-    const T* const last = fluid.set(table.sweeps % 2);
+    const T* const last = fluid.set(sweeps % 2);
     for (int i = thread; i < active; i += thread_count)
         for (int a = 0; a < 3; ++a) {
             fluid.sets[4 * i + a] = last[4 * i + a];

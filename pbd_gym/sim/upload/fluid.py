@@ -14,8 +14,11 @@ from pbd_gym.runtime.checks import INT32_MAX
 from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
+from pbd_gym.scene.wet_bodies import felt_volumes, yielding
 from pbd_gym.sim.upload.arrays import fill
 
+FALL = 0.00625
+"""Fall in a substep, h^2 g in spacings, up to which four sweeps compress ten layers of fluid by less than 1 %."""
 # Cohesion of two neighbours at a distance of q support radii; the largest is 1.
 _q = (np.arange(20000) + 0.5) / 20000
 _bump = 64.0 * (1.0 - _q) ** 3 * _q**3
@@ -45,17 +48,15 @@ def softness(fluid: Fluid) -> float:
     return max(fluid.material.regularization, 1e-6) * fluid.smoothing.rest_gradient
 
 
-def yielding(scene: BaseScene) -> np.ndarray:
-    """Return the share of its inverse mass with which each boundary sample of a fluid moves, shape (b,).
+def brief(scene: BaseScene) -> float:
+    """Return the substep [s] up to which an iteration needs no more sweeps than those of the material.
 
-    A rigid body of mass M has the inverse mass ``1 / M`` at its centre and up to four times that at a corner.
+    Each substep lets the fluid fall, and sweeps have to lift it again, layer by layer: what they leave undone
+    compresses it, in proportion to the fall in a substep over the spacing.
     """
     assert scene.fluid is not None
-    found = np.ones(len(scene.fluid.boundary))
-    for body in scene.rigid_bodies:
-        inside = np.isin(scene.fluid.boundary, body.indices)
-        found[inside] = np.minimum(4.0 * scene.mass[scene.fluid.boundary[inside]] / body.mass, 1.0)
-    return found
+    gravity = float(np.linalg.norm(scene.gravity))
+    return float(np.sqrt(FALL * scene.fluid.spacing / gravity)) if gravity > 0.0 else 1.0
 
 
 def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
@@ -94,7 +95,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         device,
         members=fluid.indices,
         boundary=fluid.boundary,
-        volumes=fluid.volumes,
+        volumes=felt_volumes(scene),
         lightest=fluid.lightest,
         yielding=yielding(scene),
         depot=[] if fluid.depot is None else fluid.depot,
@@ -121,6 +122,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         dimension=fluid.dimension,
         column=column,
         sweeps=material.iterations,
+        brief=brief(scene),
         capacity=fluid.capacity,
         wet_capacity=fluid.wet_capacity,
         # Room for a heap eight times as long along each axis as it is, particles side by side; 4^3 to 32^3 cells.
