@@ -378,9 +378,7 @@ def make_step(
                         hold(state, body, now.inv_h, scalar(PULLED), group, thread, threads)
                 if wp.static(has_fluid):
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
-                        project_fluid(
-                            model, body, state.fluid, state.rigid, now, settings.iterations, group, thread, threads
-                        )
+                        project_fluid(model, settings, state, body, now, group, thread, threads)
                 is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
                 touch(launch, model, colliders, state, body, now.inv_h, is_last, group, thread, threads)
                 if wp.static(options.rigid):

@@ -64,7 +64,9 @@ class FluidMaterial:
     calmer and more compressible.
     """
     iterations: int = 4
-    """Sweeps over the density constraints in every iteration of the solver."""
+    """Sweeps over the density constraints in every iteration of the solver, at least: where other bodies are wet, long
+    substeps take more.
+    """
 
     def __post_init__(self) -> None:
         check_positive(self, ["density"])

@@ -12,8 +12,7 @@ from pbd_gym.kernels.data.colliders import Part
 from pbd_gym.kernels.data.fluid import native_options, scratch_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
-from pbd_gym.kernels.data.rigid import scratch_type as rigid_type
-from pbd_gym.kernels.data.step import control_type
+from pbd_gym.kernels.data.step import control_type, settings_type, state_type
 from pbd_gym.kernels.fluid.flow import make_flow
 from pbd_gym.kernels.fluid.walls import make_stops, make_walls
 from pbd_gym.kernels.lanes.wide import Wide, barrier
@@ -32,7 +31,7 @@ class FluidPhases(NamedTuple):
     substep.
     """
     project: Any
-    """Function (model, body, fluid, rigid, substep, iterations, group, thread, threads), called in every iteration."""
+    """Function (model, settings, state, body, substep, group, thread, threads), called in every iteration."""
     settle: Any
     """Function (model, body, fluid, substep, group, thread, threads), called after the last iteration."""
 
@@ -82,8 +81,8 @@ def _make_project(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) 
     Rigid bodies in the fluid move after each sweep. If they only did at the end, the fluid would take them for fixed:
     it would push at where they have fallen in the substep, and a body would weigh 10 % less at 10 ms.
     """
-    body_, scratch_ = body_type(wide.vec), scratch_type(wide.scalar)
-    rigid_, substep_ = rigid_type(wide.vec), substep_type(wide.vec)
+    body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
+    settings_, state_ = settings_type(wide.scalar), state_type(wide.vec)
     assert options.fluid is not None
     sweep, has_boundary = _make_sweeps(wide, options, data), options.fluid.boundary
     scalar = wide.scalar
@@ -104,17 +103,18 @@ def _make_project(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) 
     @wp.func
     @no_type_check
     def project(
-        model: data, body: body_, fluid: scratch_, rigid: rigid_, now: substep_, iterations: int, group: int,
-        thread: int, thread_count: int,
+        model: data, settings: settings_, state: state_, body: body_, now: substep_, group: int, thread: int,
+        thread_count: int,
     ):  # fmt: skip
-        count = count_sweeps(model, now, iterations)
+        count = count_sweeps(model, now, settings.iterations)
+        total = settings.iterations * count
         if wp.static(carries):
             for k in range(count):
-                sweep(model, body, fluid, 1, k == 0, iterations * count, group, thread, thread_count)
-                carry(model, body, rigid, group, thread, thread_count)
+                sweep(model, body, state.fluid, 1, k == 0, total, group, thread, thread_count)
+                carry(model, body, state.rigid, group, thread, thread_count)
                 barrier()
         else:
-            sweep(model, body, fluid, count, True, iterations * count, group, thread, thread_count)
+            sweep(model, body, state.fluid, count, True, total, group, thread, thread_count)
 
     return project
 
