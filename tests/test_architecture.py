@@ -97,9 +97,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "training.runs": (*ACTING, "training.reports", *ENVS),
     "training.learners": (*ACTING, "training.runs", "training.symmetry", *ENVS),
     "training.data": (*ACTING, "training.runs", *ENVS),
+    "training.imitation": (*ACTING, "training.data", "training.learners", "training.runs", "training.symmetry", *ENVS),
     "training": (
         *ACTING,
         "training.data",
+        "training.imitation",
         "training.learners",
         "training.reports",
         "training.runs",

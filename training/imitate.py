@@ -5,7 +5,7 @@ pbd-gym imitate PBDClothFold-v0
 Demonstrations are disturbed, so that they show how to recover from errors (DART: Laskey et al. 2017,
 doi:10.48550/arXiv.1703.09327), or corrected along the clone's own paths (DAgger: Ross et al. 2011,
 doi:10.48550/arXiv.1011.0686). Agents see ``obs_mode="memory"``, since scripts depend on what they have begun. Then
-:mod:`pbd_gym.training.refinement` follows.
+:mod:`pbd_gym.training.imitation.refinement` follows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from pbd_gym.runtime.checks import number, whole
 from pbd_gym.training.agents.pointing import pointing_of
 from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate, random_policy, table
+from pbd_gym.training.imitation.refinement import check_refinable, refine, training_world
 from pbd_gym.training.learners.fitting import fitted_policy
-from pbd_gym.training.refinement import check_refinable, refine, training_world
 from pbd_gym.training.reports.curves import Point, write_csv
 from pbd_gym.training.runs.run_files import write_run
 from pbd_gym.training.settings.algorithms import IMITATION
@@ -206,7 +206,7 @@ def main(args: ImitateArgs) -> dict[str, Summary]:
         The final evaluation of the agent and of a random policy.
 
     Raises:
-        ValueError: as :func:`clone` and :func:`pbd_gym.training.refinement.refine`.
+        ValueError: as :func:`clone` and :func:`pbd_gym.training.imitation.refinement.refine`.
     """
     torch.set_num_threads(1)
     began = time.perf_counter()

@@ -17,8 +17,8 @@ from pbd_gym.envs.cloth.manipulation import TRAINING
 from pbd_gym.training import imitate, refinement
 from pbd_gym.training.agents.policies import load_policy
 from pbd_gym.training.imitate import clone, demonstrate, main
+from pbd_gym.training.imitation.refinement import Graded, refine, stay_near, training_world
 from pbd_gym.training.learners.torch_agent import Agent
-from pbd_gym.training.refinement import Graded, refine, stay_near, training_world
 from pbd_gym.training.runs.run_files import origin
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.imitation import ImitateArgs, RefinementArgs, read

@@ -21,7 +21,7 @@ from pbd_gym.envs.core.data.presets import MODES, PRESETS, Derived, preset_names
 from pbd_gym.envs.core.data.validation import make_config
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.training.episodes.rollouts import unseen_arguments
-from pbd_gym.training.refinement import training_world
+from pbd_gym.training.imitation.refinement import training_world
 from pbd_gym.training.settings.arguments import UNSEEN_SEED
 from pbd_gym.training.settings.options import TrainArgs
 from tests.envs.helpers import SMALL_OF

@@ -16,8 +16,8 @@ from pbd_gym.envs.core.parts.experts import grip_positions
 from pbd_gym.training.agents.pointing import Pointing, pointing_of
 from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.imitate import clone
+from pbd_gym.training.imitation.refinement import refine
 from pbd_gym.training.learners.fitting import fitted_policy
-from pbd_gym.training.refinement import refine
 from pbd_gym.training.settings.imitation import FitArgs, ImitateArgs, RefinementArgs
 
 ID = "PBDRopeShape-v0"

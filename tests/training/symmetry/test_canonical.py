@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.training.agents.policies import MLPPolicy, load_policy
+from pbd_gym.training.imitation.refinement import InImages, refine
 from pbd_gym.training.learners.fitting import fitted_policy
-from pbd_gym.training.refinement import InImages, refine
 from pbd_gym.training.settings.imitation import FitArgs, RefinementArgs
 from pbd_gym.training.symmetry.canonical import REACH, Canonical, canonical_images
 from pbd_gym.training.symmetry.row_maps import row_maps

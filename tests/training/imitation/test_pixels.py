@@ -13,7 +13,7 @@ from pbd_gym.training.agents.policies import find_policy, pixel_ids
 from pbd_gym.training.episodes.evaluation import Unseen
 from pbd_gym.training.episodes.record import Stacked
 from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
-from pbd_gym.training.pixel_imitation import Args, Classroom, Lesson, main
+from pbd_gym.training.imitation.pixels import Args, Classroom, Lesson, main
 from pbd_gym.training.runs.loaded_agent import read_agent
 from pbd_gym.training.runs.named_policies import find_actor
 from pbd_gym.training.settings.tuned import PIXELS

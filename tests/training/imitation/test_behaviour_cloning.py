@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from pbd_gym.training.agents.policies import Activation, load_policy
-from pbd_gym.training.behaviour_cloning import CloneArgs, main, samples
 from pbd_gym.training.collect import CollectArgs
 from pbd_gym.training.collect import main as collect
 from pbd_gym.training.data.datasets import Episode
 from pbd_gym.training.episodes.evaluation import Unseen, evaluate, random_policy
+from pbd_gym.training.imitation.behaviour_cloning import CloneArgs, main, samples
 from pbd_gym.training.learners.fitting import fit, fitted_policy
 from pbd_gym.training.settings.imitation import FitArgs
 
@@ -58,7 +58,7 @@ def test_what_was_meant_is_learnt_not_the_noise(monkeypatch: pytest.MonkeyPatch)
     meant = np.array([[1.0], [2.0], [0.0]])
     plain = Episode(0, {}, np.arange(6.0).reshape(3, 2), np.full((2, 1), 9.0), empty, empty, empty, {})
     noisy = Episode(0, {}, plain.observations, plain.actions, empty, empty, empty, {"intended_action": meant})
-    monkeypatch.setattr("pbd_gym.training.behaviour_cloning.read_episodes", lambda dataset: dataset)
+    monkeypatch.setattr("pbd_gym.training.imitation.behaviour_cloning.read_episodes", lambda dataset: dataset)
     seen, actions = samples([plain, noisy])
     assert seen.tolist() == [[0, 1], [2, 3], [0, 1], [2, 3]]
     assert actions.tolist() == [[9], [9], [1], [2]]
@@ -71,7 +71,7 @@ def test_nonsense_and_demonstrations_of_evaluation_states_are_refused(monkeypatc
     """Guards the score, which a clone of such demonstrations would have on states that it has seen."""
     one, empty = np.zeros((1, 1), dtype=np.float32), np.zeros(1)
     kept = Episode(0, {"split": "eval"}, np.zeros((2, 3)), one, empty, empty, empty, {})
-    monkeypatch.setattr("pbd_gym.training.behaviour_cloning.read_episodes", lambda dataset: dataset)
+    monkeypatch.setattr("pbd_gym.training.imitation.behaviour_cloning.read_episodes", lambda dataset: dataset)
     with pytest.raises(ValueError, match="are of split 'eval'"):
         samples([kept])
     with pytest.raises(ValueError, match="epochs must be at least 1"):

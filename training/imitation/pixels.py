@@ -1,6 +1,6 @@
 """Teach an agent that sees pictures what one that sees the state knows.
 
-python -m pbd_gym.training.pixel_imitation PBDClothDrop-v0
+python -m pbd_gym.training.imitation.pixels PBDClothDrop-v0
 pbd-gym benchmark PBDClothDrop-v0 --policy runs/pixels/PBDClothDrop-v0/model.zip
 
 The student acts, the teacher supplies its own actions (DAgger: Ross et al. 2011, doi:10.48550/arXiv.1011.0686), and the
@@ -31,7 +31,7 @@ from pbd_gym.training.agents.policies import MLPPolicy, find_policy
 from pbd_gym.training.agents.sb3_models import make_model
 from pbd_gym.training.episodes.cameras import Cameras
 from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate
-from pbd_gym.training.refinement import training_world
+from pbd_gym.training.imitation.refinement import training_world
 from pbd_gym.training.runs import checkpoint, run_files
 from pbd_gym.training.settings import tuned
 from pbd_gym.training.settings.algorithms import PPOSettings

@@ -1,6 +1,6 @@
 """Refine a small policy by PPO for the final outcome: success, and its quality.
 
-python -m pbd_gym.training.refinement runs/PBDClothFold-v0-imitation-0/model.npz
+python -m pbd_gym.training.imitation.refinement runs/PBDClothFold-v0-imitation-0/model.npz
 
 A clone of an expert is nearly right but misses by a finger's breadth. PPO (:mod:`pbd_gym.training.learners.torch_ppo`)
 starts from it, with little noise and a critic that has watched it for a while, so that its skill is not lost at first.

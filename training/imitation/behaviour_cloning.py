@@ -1,7 +1,7 @@
 """Behaviour cloning: fit a small network to an expert's actions in a dataset of pbd-gym collect, and evaluate it.
 
 pbd-gym collect PBDRopeStraighten-v0 --episodes 400 --noise 0.3
-python -m pbd_gym.training.behaviour_cloning runs/datasets/PBDRopeStraighten-expert-v0
+python -m pbd_gym.training.imitation.behaviour_cloning runs/datasets/PBDRopeStraighten-expert-v0
 pbd-gym enjoy runs/cloned/PBDRopeStraighten-expert-v0.npz
 """
 
