@@ -2,8 +2,8 @@
 
 A fluid keeps off a body where the body's share of the density is right. The masses of a body's samples fit its moments,
 and are uneven from sample to sample: a face of them is felt too little, by 0.12 ± 0.06 of the density half a spacing
-off, and a cube displaces 5 % less than its volume. Volumes that make this share the same all over the surface replace
-them: then bodies of any sampling displace what they should.
+off, and a cube displaces 5 % less than its volume. Volumes that make this share nearly the same all over the surface
+replace them, for bodies of any sampling.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.rigid_bodies import RigidBody
 
 FELT = 0.8
-"""Share of the density that a body makes up half a spacing outside its surface, so that it displaces its volume;
-measured with cubes and balls that are held in deep water.
+"""Factor of what still fluid in its place would make up near its surface, with which a body of the fluid's density
+neither rises nor sinks; measured with cubes and balls in deep water (docs/lab/water.md).
 """
 SAME_VOLUME = 0.02
 """Difference between the volumes given for a rigid body's particles and those of its mesh up to which they mean it."""
 _ROUNDS, _PLACES = 30, 400
 _WAYS, _WEIGHTS = (0.5, 0.0, -0.5, -1.0), (4.0, 1.0, 1.0, 0.5)
+"""Distances outside the surface at which it is fitted [spacings], and how much each counts."""
 _NEAR = 0.02
 """Share of the largest sum of kernels over the surface from which a sample is near it."""
 _PLASTIC = np.array([0.7548776662466927, 0.5698402909980532])
@@ -105,7 +106,8 @@ def _lattice_shares(amplitude: float) -> np.ndarray:
 def _chosen(mesh: TriMesh, count: int) -> np.ndarray:
     """Return the triangle of each of several places that are spread evenly over a mesh, shape (count,), int."""
     share = np.cumsum(mesh.areas())
-    return np.searchsorted(share, (np.arange(count) + 0.5) / count * share[-1]).clip(max=len(share) - 1)
+    found = np.searchsorted(share, (np.arange(count) + 0.5) / count * share[-1])
+    return np.asarray(np.minimum(found, len(share) - 1))
 
 
 def _spread(mesh: TriMesh, count: int) -> np.ndarray:
