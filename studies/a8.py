@@ -1,0 +1,9 @@
+from servo import run
+from pbd_gym.sim.upload import fluid_bodies as fb, fluid as fl
+fb.FELT=1.1
+run(subs=(8,), heights=(0.08,), T=1.6, wr=True)
+run(subs=(8,), heights=(0.08,), T=1.6, friction=0.0)
+real=fl.felt_volumes
+fl.felt_volumes=lambda s: s.fluid.volumes*1.2
+run(subs=(8,), heights=(0.08,), T=1.6, wr=True)
+run(subs=(8,), heights=(0.08,), T=1.6, friction=0.0)
