@@ -67,6 +67,9 @@ def tangle(
         sample = SAMPLES[name]
         width = len(sample.shape)
         pool = pools[width] if width in pools else np.array([rng.permutation(count)[:width] for _ in range(COUNT)])
+        if name == "embedded_point":  # the corners must not be flat: any other particle, and a tetrahedron
+            others = [rng.choice(np.setdiff1d(np.arange(count), tet)) for tet in mesh.tets]
+            pool = np.column_stack([others, mesh.tets])
         elements = particles[pool[rng.permutation(len(pool))[:COUNT]]]
         scene.add_constraints(name, elements, damping_time=0.02, **sample.parameters)
     scene.add_distance_constraints(particles[mesh.edges], 1e-4)
