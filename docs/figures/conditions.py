@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from pbd_gym.registry import ENTRIES
+from pbd_gym.training.benchmark import SEEN
 from pbd_gym.training.episodes.rollouts import reset_to_variations, unseen_arguments
 from pbd_gym.training.runs.named_policies import find_actor
 from pbd_gym.training.settings.arguments import UNSEEN_SEED
@@ -20,8 +21,6 @@ from pbd_gym.training.settings.arguments import UNSEEN_SEED
 EPISODES = 32
 CONDITIONS = ("is_success", "at_goal", "released", "at_rest", "in_place", "straight", "unspilled", "unpierced")
 """Entries of ``info``, of which each task has some."""
-SEEN = ("obs_mode", "pixels")
-"""Arguments that an agent brings."""
 
 
 def measure(env_id: str, policy: str) -> dict[str, float]:

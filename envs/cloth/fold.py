@@ -15,7 +15,7 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
-from pbd_gym.envs.core.parts.conditions import pairs_in_place, unpierced
+from pbd_gym.envs.core.parts.conditions import in_place, unpierced
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.parts.goals import GoalShape
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
@@ -67,9 +67,9 @@ class Fold(GoalShape):
         shapes[:, self.upper, 1] += 2.0 * self.towel.radius
         return shapes
 
-    def conditions(self, config: Any, whole: bool = True) -> list[Condition]:
+    def conditions(self, config: Any, required: bool = True) -> list[Condition]:
         """Return the conditions for success: most pairs lie on each other and in place, and nothing is pierced."""
-        return [*pairs_in_place(config.in_place, self.upper, self.lower), *unpierced(config, whole)]
+        return [*in_place(config.in_place, self.upper, "targets", self.lower), *unpierced(config, required)]
 
     def gap(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of the upper particles from the lower ones [m]."""

@@ -157,7 +157,7 @@ class TShirtFold(Task):
                 config,
                 modes,
                 [Measure("distance", -1.0, goal.mean_distance)],
-                conditions=goal.conditions(config, whole=False),
+                conditions=goal.conditions(config, required=False),
             ),
             expert=Script(self.plan, self.transfer),
             goal_shapes=goal.shapes,

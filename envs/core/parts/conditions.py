@@ -18,41 +18,9 @@ from pbd_gym.envs.core.task import Condition, World
 wp.set_module_options({"enable_backward": False})
 
 
-@wp.func
-@no_type_check
-def enough(near: int, count: int, least: float) -> int:
-    """Return 1 if ``near`` of ``count`` particles are at least the share ``least`` of them."""
-    return wp.where(float(near) + 1.0e-3 >= least * float(count), 1, 0)
-
-
 @wp.kernel
 @no_type_check
 def most_near(
-    # In:
-    particles: wp.array1d[wp.int32],
-    points: wp.array3d[float],
-    least: float,
-    radius: float,
-    parameters: wp.array2d[float],
-    lanes: int,
-    positions: wp.array4d[float],
-    # Out:
-    met: wp.array1d[wp.int32],
-):
-    """Check that a share of the particles is within a radius of their points [m]."""
-    env = wp.tid()
-    near = int(0)
-    for k in range(particles.shape[0]):
-        p = point(positions, env // lanes, particles[k], env % lanes)
-        distance = wp.length(p - wp.vec3(points[env, k, 0], points[env, k, 1], points[env, k, 2]))
-        if distance <= radius * parameters[env, SIZE]:
-            near += 1
-    met[env] = enough(near, particles.shape[0], least)
-
-
-@wp.kernel
-@no_type_check
-def most_pairs_near(
     # In:
     first: wp.array1d[wp.int32],
     second: wp.array1d[wp.int32],
@@ -65,7 +33,10 @@ def most_pairs_near(
     # Out:
     met: wp.array1d[wp.int32],
 ):
-    """Check that of a share of pairs the first particle is near the second, and the second near its point [m]."""
+    """Check that of a share of pairs the first particle is near the second, and the second near its point [m].
+
+    A pair may be twice the same particle.
+    """
     env = wp.tid()
     near = int(0)
     for k in range(first.shape[0]):
@@ -74,7 +45,7 @@ def most_pairs_near(
         away = wp.length(q - wp.vec3(points[env, k, 0], points[env, k, 1], points[env, k, 2]))
         if wp.max(wp.length(p - q), away) <= radius * parameters[env, SIZE]:
             near += 1
-    met[env] = enough(near, first.shape[0], least)
+    met[env] = wp.where(float(near) + 1.0e-3 >= least * float(first.shape[0]), 1, 0)
 
 
 @wp.kernel
@@ -85,40 +56,25 @@ def nothing_pierced(pierced: wp.array1d[wp.int32], met: wp.array1d[wp.int32]):
     met[env] = wp.where(pierced[env] == 0, 1, 0)
 
 
-def in_place(least: float, particles: np.ndarray | None = None, points: str = "goals") -> list[Condition]:
+def in_place(
+    least: float, particles: np.ndarray | None = None, points: str = "goals", onto: np.ndarray | None = None
+) -> list[Condition]:
     """Return the condition ``in_place``: most particles are within ``goal_radius`` of the score from their points.
 
     Args:
         least: smallest share of the particles; with 0 there is no condition.
         particles: particles, shape (k,), int; by default the goal particles.
         points: buffer with a point for each, shape (num_envs, k, 3) [m].
-    """
-
-    def check(world: World, met: Any) -> Any:
-        chosen = world.goal_particles if particles is None else particles
-        b = world.buffers
-        return prepare(
-            world, most_near, device_indices(world, chosen), b[points], least, world.task.score.goal_radius,
-            b["parameters"], world.model.lanes, world.state.positions_scalar, met,
-        )  # fmt: skip
-
-    return [Condition("in_place", check)] if least > 0.0 else []
-
-
-def pairs_in_place(least: float, first: np.ndarray, second: np.ndarray) -> list[Condition]:
-    """Return the condition ``in_place`` for pairs: most first particles lie on the second, and these at their targets.
-
-    Args:
-        least: smallest share of the pairs; with 0 there is no condition.
-        first: first particle of each pair, shape (pairs,), int.
-        second: second one, whose place is in the buffer ``targets``.
+        onto: particles that each must lie on, which have the points then, shape (k,), int.
     """
 
     def check(world: World, met: Any) -> Any:
         b = world.buffers
+        first = device_indices(world, world.goal_particles if particles is None else particles)
+        second = first if onto is None else device_indices(world, onto)
         return prepare(
-            world, most_pairs_near, device_indices(world, first), device_indices(world, second), b["targets"], least,
-            world.task.score.goal_radius, b["parameters"], world.model.lanes, world.state.positions_scalar, met,
+            world, most_near, first, second, b[points], least, world.task.score.goal_radius, b["parameters"],
+            world.model.lanes, world.state.positions_scalar, met,
         )  # fmt: skip
 
     return [Condition("in_place", check)] if least > 0.0 else []

@@ -66,14 +66,14 @@ class GoalShape(Part):
             copy_points(world, chosen, shapes[:, world.goal_particles], b["goals"]),
         ]
 
-    def conditions(self, config: Any, whole: bool = True) -> list[Condition]:
+    def conditions(self, config: Any, required: bool = True) -> list[Condition]:
         """Return the conditions for success: most particles lie at their targets, and no edge goes through cloth.
 
         Args:
             config: numbers of the task, with ``in_place`` and ``piercings``.
-            whole: whether cloth that goes through itself is no success; otherwise it is merely reported.
+            required: whether success requires that no edge goes through cloth; otherwise it is merely reported.
         """
-        return [*in_place(config.in_place, self.particles, "targets"), *unpierced(config, whole)]
+        return [*in_place(config.in_place, self.particles, "targets"), *unpierced(config, required)]
 
     def mean_distance(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of these particles from their targets [m]."""
