@@ -18,7 +18,7 @@ from pbd_gym.kernels.colliders.poses import make_pose_motion
 from pbd_gym.kernels.colliders.supports import make_supports
 from pbd_gym.kernels.colliders.wrenches import make_wrenches
 from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
-from pbd_gym.kernels.contacts.leans import ROUNDS, make_leans
+from pbd_gym.kernels.contacts.leans import contact_rounds, make_leans
 from pbd_gym.kernels.contacts.particles import make_contacts
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, make_clear, make_load, make_substep, substep_type
@@ -259,7 +259,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                 counts = is_last and asks(launch, wp.static(int(Phase.PIERCINGS)))
                 if wp.static(options.leans):
                     note(body, thread, threads)
-                    rounds = int(wp.static(1 if options.rigid else ROUNDS))  # bodies do not move in between
+                    rounds = int(wp.static(contact_rounds(options)))
                     for _round in range(rounds):
                         separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
                     lean(body, thread, threads)

@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.colliders.response import RELIEF_SPEED
-from pbd_gym.kernels.contacts.leans import ROUNDS
+from pbd_gym.kernels.contacts.leans import contact_rounds
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import Launch, settings_type
 from pbd_gym.kernels.grips.slipping import slip
@@ -476,8 +476,7 @@ class Solver:
         settings.relaxation, settings.spectral_radius = self.relaxation, self.chebyshev
         rounds = self.iterations * (2 if self.options.surfaces else 1)
         settings.relief = RELIEF_SPEED * h / rounds if self.model.kinds else LARGEST  # particles alone are not strained
-        rounds = self.iterations * (ROUNDS if self.options.leans and not self.options.rigid else 1)
-        settings.parting = RELIEF_SPEED * h / rounds
+        settings.parting = RELIEF_SPEED * h / (self.iterations * contact_rounds(self.options))
         settings.fall = float(np.linalg.norm(self.model.scene.gravity)) * h * h
         return settings
 

@@ -21,14 +21,22 @@ from typing import Any, NamedTuple, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.lanes.wide import Wide
 
 ROUNDS = 4
-"""Rounds of contacts in a substep."""
+"""Rounds of contacts in an iteration, where lines lean on them; see :func:`contact_rounds`."""
 KEPT = 0.8
 """Share of its lean that a particle keeps in a substep without a contact push."""
 FORGOTTEN = 1e-4
 """Square of the lean below which it counts as zero."""
+
+
+def contact_rounds(options: SweepOptions) -> int:
+    """Return the rounds of contacts between particles in an iteration: one with rigid bodies, which do not move in
+    between.
+    """
+    return ROUNDS if options.leans and not options.rigid else 1
 
 
 class Leans(NamedTuple):

@@ -101,7 +101,7 @@ def table_type(scalar: Any) -> Any:
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
         first_memory: wp.int32
         """index of the first number that members remember, of one each: how far they still leave others room [m], see
-        ``native/particle_contacts.h``"""
+        ``native/rooms.h``"""
         bouncy: wp.int32
         """whether some member has a restitution"""
         restitution: wp.array[scalar]

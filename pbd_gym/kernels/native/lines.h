@@ -239,22 +239,31 @@ template <class Options, class One> struct Line {
         most = load > most ? load : most;
     }
 
-    // Find out which lines are taut, and remember where they began. Returns whether any of them needs a round.
-    PBD_INLINE bool begin_rounds() {
+    // Find out which lines are taut. Returns whether any of them needs a round.
+    //
+    // lying: whether those that something carries may be among them.
+    PBD_INLINE bool find_taut(bool lying) {
         PBD_CONTRACT_ON
         taut = most > T(SLACK) ? V(T(1)) : V(T(0));
         if constexpr (Options::SUPPORTS)
-            taut = lies > T(0) ? V(T(0)) : taut;  // rounds would press it through what carries it
+            if (!lying) taut = lies > T(0) ? V(T(0)) : taut;
         if constexpr (Options::LEANS) taut = soft > T(0) ? V(T(0)) : taut;
         if (ROUNDS == 0 || !any(taut > T(0))) return false;
         loose = taut > T(0) ? loose * T(ROUND_COMPLIANCE) : loose;
         tauter = most > T(TAUT) ? taut : V(T(0));
+        for (int k = 0; k < count; ++k) density[k] = V(T(0));
+        return true;
+    }
+
+    // Find the lines that need rounds, and remember where they began. Returns whether there are any.
+    PBD_INLINE bool begin_rounds() {
+        PBD_CONTRACT_ON
+        if (!find_taut(false)) return false;  // rounds would press a line through what carries it
         for (int k = 0; k <= count; ++k) {
             const T* const from = place(k);
             start_x[k] = load(from);
             start_y[k] = load(from + LANES);
             start_z[k] = load(from + 2 * LANES);
-            if (k < count) density[k] = V(T(0));
         }
         return true;
     }
@@ -323,16 +332,19 @@ template <class Options, class One> struct Line {
         }
     }
 
+    // Part of the corrections that is applied: less than all where a line is too taut for one more round.
+    PBD_INLINE V part_taken() const {
+        PBD_CONTRACT_ON
+        auto still_stiff = (taut > T(0)) & (most > T(SLACK));
+        if constexpr (Options::LEANS) still_stiff = still_stiff | ((soft > T(0)) & (most > T(SLACK)));
+        return still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
+    }
+
     // Move the particles by the corrections, and keep multipliers, pulls and what presses on colliders.
     PBD_INLINE void apply() {
         PBD_CONTRACT_ON
         V px = V(T(0)), py = px, pz = px, whole_x = px, whole_y = px, whole_z = px;  // of the segment ahead
-        V taken_part = V(part);
-        if constexpr (!One::JACOBI) {
-            auto still_stiff = (taut > T(0)) & (most > T(SLACK));
-            if constexpr (Options::LEANS) still_stiff = still_stiff | ((soft > T(0)) & (most > T(SLACK)));
-            taken_part = still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
-        }
+        const V taken_part = One::JACOBI ? V(part) : part_taken();
         for (int k = count - 1; k >= -1; --k) {
             V push_x = V(T(0)), push_y = push_x, push_z = push_x, all_x = push_x, all_y = push_x, all_z = push_x;
             if (k >= 0) {

@@ -324,18 +324,6 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         return v - less * both + more * b;
     }
 
-    // Find out which lines are taut. Returns whether any needs a round.
-    PBD_INLINE bool begin_rounds() {
-        PBD_CONTRACT_ON
-        taut = most > T(SLACK) ? V(T(1)) : V(T(0));
-        if constexpr (Options::LEANS) taut = soft > T(0) ? V(T(0)) : taut;
-        if (!any(taut > T(0))) return false;
-        loose = taut > T(0) ? loose * T(ROUND_COMPLIANCE) : loose;
-        tauter = most > T(TAUT) ? taut : V(T(0));
-        for (int k = 0; k < count; ++k) density[k] = V(T(0));
-        return true;
-    }
-
     // Let the forces found last act where they lead to, as Line::go_on does: (M + L) d = pushes.
     //
     // What goes round a collider is unrolled: displacements are those in the axes of each particle, and turn with the
@@ -406,7 +394,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             decide();
             eliminate(0);
         }
-        if (!begin_rounds()) return;
+        if (!this->find_taut(true)) return;
         for (int round = 0;;) {
             go_on(round);
             measure(++round);
@@ -440,9 +428,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     PBD_INLINE void apply() {
         PBD_CONTRACT_ON
         const V none = V(T(0));
-        auto still_stiff = (taut > T(0)) & (most > T(SLACK));
-        if constexpr (Options::LEANS) still_stiff = still_stiff | ((soft > T(0)) & (most > T(SLACK)));
-        const V taken_part = still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
+        const V taken_part = this->part_taken();
         const bool rounds = any(taut > T(0));
         Vector next = {none, none, none}, whole = next, pulled = next;
         V next_press = none;
