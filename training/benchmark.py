@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -182,9 +182,8 @@ def _run_variant(agent: Agent, split: str, variant: int) -> tuple[Episodes, str]
     """Run the episodes of one variant of a split; see :func:`run_episodes`."""
     seen = {name: value for name, value in agent.env_kwargs.items() if name in SEEN}
     goals = seen.get("obs_mode") == "goal"
-    which: dict[str, Any] = {} if split == TEST else {"split": split, "variant": variant}
-    env = make_evaluation_env(agent.env_id, **which, **({} if goals else seen))
-    acted = make_evaluation_env(agent.env_id, **which, **seen) if goals else env
+    env = make_evaluation_env(agent.env_id, split=split, variant=variant, **({} if goals else seen))
+    acted = make_evaluation_env(agent.env_id, split=split, variant=variant, **seen) if goals else env
     try:
         mode = agent.env_kwargs.get("action_mode", env.action_mode)
         if mode != env.action_mode:
@@ -235,7 +234,7 @@ def benchmark(agent: Agent, split: str = TEST) -> dict[str, Any]:
     Raises:
         ValueError: as :func:`run_episodes`.
     """
-    found, digest = run_episodes(agent) if split == TEST else run_episodes(agent, split)
+    found, digest = run_episodes(agent, split)
     final, best, success = np.round(found.final, DIGITS), np.round(found.best, DIGITS), found.success.astype(float)
     return {
         "schema": FORMAT,
@@ -276,69 +275,73 @@ def line(result: dict[str, Any]) -> str:
     )
 
 
-def scored(
-    policy: str, env_id: str | None, name: str | None, seed: int | None, trust: bool, split: str
-) -> dict[str, Any] | ValueError:
+class Request(NamedTuple):
+    """Arguments of :func:`find_agent` but the id, which all ids share."""
+
+    policy: str
+    name: str | None
+    seed: int | None
+    trust: bool
+    split: str
+
+    def agent(self, env_id: str | None) -> Agent:
+        """Return the agent of an id.
+
+        Raises:
+            FileNotFoundError, ValueError: as :func:`find_agent`.
+        """
+        return find_agent(self.policy, env_id, self.name, self.seed, self.trust, self.split)
+
+
+def scored(request: Request, env_id: str | None) -> dict[str, Any] | ValueError:
     """Return the result of a policy on an id, or why it cannot act there."""
     try:
-        return benchmark(find_agent(policy, env_id, name, seed, trust, split), split)
+        return benchmark(request.agent(env_id), request.split)
     except ValueError as error:
         return error
 
 
 def _scored_on_cluster(
-    address: str,
-    chosen: list[str | None],
-    policy: str,
-    name: str | None,
-    seed: int | None,
-    out: Path | None,
-    trust: bool,
-    split: str,
+    address: str, chosen: list[str | None], request: Request, out: Path | None
 ) -> Iterator[tuple[str | None, dict[str, Any] | ValueError]]:
     """Yield the results of ids as they are found on a Ray cluster, after those that are in a file already."""
     from pbd_gym.training.runs.ray_jobs import cluster
 
-    known = _known(out, chosen, policy, name, seed, trust, split)
+    known = _known(out, chosen, request)
     yield from known.items()
     waiting = [env_id for env_id in chosen if env_id not in known]
     if not waiting:
         return
-    file = str(Path(policy).resolve()) if Path(policy).is_file() else policy
+    if Path(request.policy).is_file():
+        request = request._replace(policy=str(Path(request.policy).resolve()))
     ids = [env_id for env_id in waiting if env_id is not None]
     with cluster(address, out.parent if out else Path.cwd(), ids) as machines:
-        for number, result in machines.run(scored, [(file, env_id, name, seed, trust, split) for env_id in waiting]):
+        for number, result in machines.run(scored, [(request, env_id) for env_id in waiting]):
             yield waiting[number], result
 
 
 def _known(
-    out: Path | None,
-    chosen: list[str | None],
-    policy: str,
-    name: str | None,
-    seed: int | None,
-    trust: bool,
-    split: str,
+    out: Path | None, chosen: list[str | None], request: Request
 ) -> dict[str | None, dict[str, Any] | ValueError]:
     """Return the results in a file that are those of these agents, by id, found with these versions.
 
-    Those of a blind policy are searched for again, since only its search tells what it does.
+    Those of a blind policy are searched for again, since only its search tells what it does; those of code of one's
+    own are, since it leaves no digest.
     """
-    if out is None or not out.is_file() or policy == "blind":
+    if out is None or not out.is_file() or request.policy == "blind" or OWN.fullmatch(request.policy):
         return {}
     found: dict[str | None, dict[str, Any] | ValueError] = {}
-    before = {(one["id"], one["policy"], one["seed"]): one for one in read_results(out) if one["split"] == split}
+    before = {
+        (one["id"], one["policy"], one["seed"]): one for one in read_results(out) if one["split"] == request.split
+    }
     for env_id in chosen:
         try:
-            agent = find_agent(policy, env_id, name, seed, trust, split)
+            agent = request.agent(env_id)
         except ValueError:
             continue
         one = before.get((agent.env_id, agent.policy, agent.seed))
-        # Code of one's own leaves no digest, so that nobody could tell whether it is the same.
-        if one is None or OWN.fullmatch(policy):
-            continue
-        now = (agent.file, versions(), current_digest(agent.env_id, split))
-        if now == (one["agent"]["file"], one["versions"], one["protocol"]):
+        now = (agent.file, versions(), current_digest(agent.env_id, request.split))
+        if one is not None and now == (one["agent"]["file"], one["versions"], one["protocol"]):
             found[env_id] = one
     return found
 
@@ -387,10 +390,11 @@ def main(
         chosen = [env_id for env_id in known.get(policy, [None]) if env_id is None or split in splits_of(env_id)]
     results: list[dict[str, Any]] = []
     every_result: Iterable[tuple[str | None, dict[str, Any] | ValueError]]
+    request = Request(policy, name, seed, trust, split)
     if ray is None:
-        every_result = ((env_id, scored(policy, env_id, name, seed, trust, split)) for env_id in chosen)
+        every_result = ((env_id, scored(request, env_id)) for env_id in chosen)
     else:
-        every_result = _scored_on_cluster(ray, chosen, policy, name, seed, out, trust, split)
+        every_result = _scored_on_cluster(ray, chosen, request, out)
     for env_id, result in every_result:
         if isinstance(result, ValueError):
             if ids or policy not in SCRIPTS:

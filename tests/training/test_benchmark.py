@@ -429,7 +429,7 @@ def test_a_shift_is_two_worlds_that_differ_from_the_id(monkeypatch: pytest.Monke
 def test_held_out_goals_are_a_split_of_their_own() -> None:
     """Guards PBDManipulation-v0: a hundred states with goals of training, and as many with held-out ones."""
     towel: Any = load_env_creator(find("PBDManipulation-v0").vector).config_type
-    banks = [evaluation_states._bank("PBDManipulation-v0", split) for split in ("test", "held_out")]
+    banks = [evaluation_states._arguments("PBDManipulation-v0", split, {}) for split in ("test", "held_out")]
     assert [bank["split"] for bank in banks] == ["train", "eval"] and banks[0]["starts"] == banks[1]["starts"] == 500
     first, count = split_range("eval", 500)
     assert count == STATES and towel.held_out_goals

@@ -10,11 +10,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import load_env_creator
 
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.registry import find
-from pbd_gym.training.episodes.rollouts import may_count_piercings, own_starts, unseen_arguments
+from pbd_gym.training.episodes.rollouts import batch_type, may_count_piercings, own_starts, unseen_arguments
 from pbd_gym.training.settings.arguments import BENCHMARK_SEED
 from pbd_gym.training.settings.shifts import SHIFTS
 
@@ -41,7 +40,7 @@ GOALS_OF = 5
 
 def splits_of(env_id: str) -> tuple[str, ...]:
     """Return the splits of an id."""
-    held_out = getattr(_batch_type(env_id).config_type, "held_out_goals", False)
+    held_out = getattr(batch_type(env_id).config_type, "held_out_goals", False)
     return (TEST, *(HELD_OUT,) * bool(held_out), *(SHIFT,) * (find(env_id).id in SHIFTS))
 
 
@@ -93,18 +92,17 @@ def make_evaluation_env(env_id: str, split: str = TEST, variant: int = 0, **seen
         **seen: arguments that determine observations alone.
     """
     variants = variants_of(env_id, split)
-    arguments = {**_bank(env_id, split), **variants[variant]}
-    counted: dict[str, Any] = {"piercings": True} if may_count_piercings(env_id) else {}
-    env: Any = gym.make_vec(env_id, STATES // len(variants), **arguments, **counted, **seen)
+    arguments = _arguments(env_id, split, variants[variant])
+    env: Any = gym.make_vec(env_id, STATES // len(variants), **arguments, **seen)
     return env
 
 
-def _bank(env_id: str, split: str) -> dict[str, Any]:
-    """Return the arguments of the start states: a bank of its own seed shares no state with any other."""
-    bank = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
-    if HELD_OUT not in splits_of(env_id):
-        return bank
-    return {**bank, "starts": GOALS_OF * STATES, "split": "eval" if split == HELD_OUT else "train"}
+def _arguments(env_id: str, split: str, variant: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the environment arguments of a variant: a bank of its own seed shares no state with any other."""
+    arguments = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
+    if HELD_OUT in splits_of(env_id):
+        arguments |= {"starts": GOALS_OF * STATES, "split": "eval" if split == HELD_OUT else "train"}
+    return {**arguments, **variant, **({"piercings": True} if may_count_piercings(env_id) else {})}
 
 
 def digest_of_states(env: TaskVectorEnv) -> str:
@@ -131,12 +129,11 @@ def current_digest(env_id: str, split: str = TEST) -> str:
 
     For several variants it is a digest of theirs.
     """
-    entry, batch = find(env_id), _batch_type(env_id)
+    entry, batch = find(env_id), batch_type(env_id)
     names = {field.name for field in dataclasses.fields(batch.config_type)}
-    counted: dict[str, Any] = {"piercings": True} if may_count_piercings(env_id) else {}
     found = []
     for variant in variants_of(env_id, split):
-        given = {**dict(entry.kwargs), **_bank(env_id, split), **variant, **counted}
+        given = {**dict(entry.kwargs), **_arguments(env_id, split, variant)}
         config = batch.config_type(**{name: value for name, value in given.items() if name in names})
         mode = given.get("action_mode") or batch.action_modes[0]
         found.append(_digest_of(entry.id, config, mode, entry.max_episode_steps or None))
@@ -159,7 +156,3 @@ def _digest_of(env_id: str, config: Any, action_mode: str, steps: int | None) ->
 def named(digest: Any) -> str:
     """Return a digest as results have it."""
     return f"sha256:{digest.hexdigest()}"
-
-
-def _batch_type(env_id: str) -> Any:
-    return load_env_creator(find(env_id).vector)

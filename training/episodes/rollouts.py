@@ -66,7 +66,7 @@ def may_count_piercings(env_id: str) -> bool:
 
 def _fields(env_id: str) -> Any:
     """Return the fields of an environment's configuration by name; none if that is not a dataclass."""
-    return getattr(_batch_type(env_id).config_type, "__dataclass_fields__", {})
+    return getattr(batch_type(env_id).config_type, "__dataclass_fields__", {})
 
 
 def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict
         episodes: how many there are.
         kwargs: what else it is made with; a seed of start states does not count.
     """
-    batch, own = _batch_type(env_id), own_starts(env_id, max(episodes, LEAST), UNSEEN_SEED)
+    batch, own = batch_type(env_id), own_starts(env_id, max(episodes, LEAST), UNSEEN_SEED)
     if own and not getattr(batch.config_type, "held_out_goals", False):
         return {**own, **kwargs, "starts_seed": UNSEEN_SEED}
     usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
@@ -89,7 +89,8 @@ def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict
     return {"split": "eval", **bank, **kwargs}
 
 
-def _batch_type(env_id: str) -> Any:
+def batch_type(env_id: str) -> Any:
+    """Return the class of the batches of an id."""
     return load_env_creator(find(env_id).vector)
 
 
