@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test test-fast test-lerobot test-ray check docs bench bench-gpu learn-gpu clean
 
-demo: $(READY)  ## train an agent on PBDCloth-v0 in half a minute, and show what it learned
+demo: $(READY)  ## train an agent on PBDCloth-v0 within a minute, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
 
 test: export SDL_VIDEODRIVER ?= dummy
