@@ -112,7 +112,7 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
         save_png(path, tile(list(_film(demo, size, {round(t) for t in np.linspace(count - 1, 0, moments)}))))
 
 
-def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: int = 320) -> None:
+def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: int = 480) -> None:
     """Write a PNG that shows every demonstration (of a theme) after ``seconds``, with its name.
 
     Raises:

@@ -237,9 +237,9 @@ def test_picture_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     few = tuple(entry for entry in DEMOS if entry.name in ("double-pendulum", "integrators", "fem"))
     monkeypatch.setattr("pbd_gym.demos.run.DEMOS", few)
     assert main(["demo", "all", "--out", str(tmp_path / "all.png")]) == 0
-    assert pygame.image.load(tmp_path / "all.png").get_size() == (3 * 322 - 2, 320)
+    assert pygame.image.load(tmp_path / "all.png").get_size() == (3 * 482 - 2, 480)
     assert main(["demo", "all", "--theme", "soft", "--out", str(tmp_path / "few.png")]) == 0
-    assert pygame.image.load(tmp_path / "few.png").get_size() == (320, 320)
+    assert pygame.image.load(tmp_path / "few.png").get_size() == (480, 480)
     assert main(["demo", "all", "--out", str(tmp_path / "all.gif")]) == 1
     assert ".png" in capsys.readouterr().err
 
