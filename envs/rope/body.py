@@ -44,6 +44,8 @@ class RopeTaskConfig(PickerConfig):
     """Coulomb coefficient of the rope on itself."""
     reach: float = 0.05
     """Distance from which a hand grasps [m]."""
+    hands_at: str = "home"
+    """Start of the hands, as in :class:`PickerConfig`; what they grasp has to be found."""
     off_chord: float = 0.02
     """Largest distance of a particle from the line of both ends at which a rope counts as straight [m]."""
 

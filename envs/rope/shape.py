@@ -164,7 +164,8 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     ## Starting State
 
     One of 64 ropes (`starts`) at rest after four random pick-and-places, centred as the letter is; each has its letter,
-    all equally likely. The pickers are at its ends, open.
+    all equally likely. The pickers are side by side at
+    one side of their box, away from the rope, and open (`hands_at`).
 
     ## Episode End
 

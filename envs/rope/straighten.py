@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,21 @@ from pbd_gym.envs.core.data.buffers import prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER
-from pbd_gym.envs.core.parts.experts import grip_positions, held_particles, picker_actions, sizes
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, box_of, grip_positions, held_particles, sizes
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import Condition, Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import length_error, straight
 
-NEAR = 0.4
-"""Distance from an end at which the expert closes a hand, as a share of its reach: the next particle is farther."""
+BESIDE = 2
+"""Largest number of particles from the end at which the expert holds an end well enough."""
+LIFT = 0.1
+"""Height at which the expert drags an end, in lengths of the rope."""
+SETTLE = 2
+"""Actions for which it waits until a dragged rope lies still."""
+STILL = 3
+"""Actions for which it waits before and after it lets go."""
 
 
 class RopeStraighten(Task):
@@ -45,7 +52,7 @@ class RopeStraighten(Task):
                 config, modes, [error], zero=-config.rope_length, conditions=[Condition("straight", self.is_straight)]
             ),
             reduced=Reduced(rope.keypoints()),
-            expert=self.pull_apart,
+            expert=Script(self.plan),
             symmetries=rope.anyhow(MIRROR_X, QUARTER),
             view_box=rope.view_box,
         )
@@ -66,34 +73,95 @@ class RopeStraighten(Task):
             world.state.positions_scalar, met,
         )  # fmt: skip
 
-    def pull_apart(self, world: World) -> np.ndarray:
-        """Return the expert's actions: grasp both ends, pull them apart in their current direction, and release.
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return the hands' path: they drag a rope that lies across itself out by one end, then pull its ends apart.
 
-        A rope with a knot would snap back from its full length, so they go back until it is not stretched.
+        A loop that is pulled taut tightens, and springs back when it is let go; dragged over the ground it opens.
         """
-        config, x, b = self.config, world.state.get_positions(), world.buffers
-        ends = x[:, [0, -1]]
-        held = held_particles(world)
-        holding = (held == [0, config.particles - 1]).all(axis=1)
-        across = (ends[:, 1] - ends[:, 0]) * [1.0, 0.0, 1.0]
-        across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
-        full, distance = config.rope_length * sizes(world), np.linalg.norm(ends[:, 1:] - ends[:, 0:1], axis=2)
-        stretch = np.linalg.norm(np.diff(x, axis=1), axis=2).sum(axis=1, keepdims=True) / full - 1.0
-        eased = np.clip(distance - np.maximum(stretch - 0.01, 0.0) * full, 0.94 * full, full)
-        length = np.where((distance > 0.93 * full) & (stretch > 0.005), eased, full)
-        half = 0.5 * length * across
-        middle = np.array([0.0, config.radius, 0.0])
-        apart = np.stack([middle - half, middle + half], axis=1)
+        b, x, hands = world.buffers, world.state.get_positions(env), grip_positions(world)[env]
+        held, ends = held_particles(world)[env], np.array([0, self.config.particles - 1])
+        holds, size = (held >= 0) & (np.abs(held - ends) <= BESIDE), float(sizes(world)[env, 0])
+        if ((held >= 0) & ~holds).any():
+            yield Waypoint(hands, _both(holds))
+        elif holds.all():
+            yield from self.pull_apart(world, env, held)
+        elif not holds.any() and b.peek("at_goal")[env] and off_chord(x) <= self.config.off_chord * size:
+            return
+        elif not holds.any() and len(found := crossings(x)):
+            # The end with the shorter way along the rope to a crossing goes through the loop.
+            yield from self.drag(world, env, int(found[:, 0].min() >= ends[1] - 1 - found[:, 1].max()))
+        else:
+            yield Waypoint(np.where(holds[:, None], hands, x[ends]), _both(holds))
+            yield Waypoint(np.where(holds[:, None], hands, x[ends]), (True, True))
+
+    def drag(self, world: World, env: int, hand: int) -> Iterator[Waypoint]:
+        """Return the path of a hand that drags its end away from the rope, to the rim of the box."""
+        x, hands = world.state.get_positions(env), grip_positions(world)[env].copy()
+        end, middle = x[-hand], x.mean(axis=0)
+        low, high = box_of(world, env)
+        away = end - middle
+        way = np.where(away > 0.0, high - middle, low - middle)
+        rim = middle + away * np.min((way / np.where(np.abs(away) > 1e-6, away, 1e-6))[[0, 2]])
+        raised = LIFT * self.config.rope_length * float(sizes(world)[env, 0])
+        closed = np.arange(2) == hand
+        hands[hand] = end
+        yield Waypoint(hands, (False, False))
+        yield Waypoint(hands, _both(closed))
+        hands = hands.copy()
+        hands[hand, 1] += raised
+        yield Waypoint(hands, _both(closed))
+        hands = hands.copy()
+        hands[hand] = rim[0], hands[hand, 1], rim[2]
+        yield Waypoint(hands, _both(closed), wait=SETTLE)
+
+    def pull_apart(self, world: World, env: int, held: np.ndarray) -> Iterator[Waypoint]:
+        """Return the path of hands that pull the held particles apart in their current direction, and release them."""
+        points, size = world.state.get_positions(env)[held], float(sizes(world)[env, 0])
+        across = (points[1] - points[0]) * [1.0, 0.0, 1.0]
+        half = 0.5 * self.config.spacing * (held[1] - held[0]) * size * across
+        half /= max(float(np.linalg.norm(across)), 1e-6)
+        middle = np.array([0.0, self.config.radius, 0.0]) * size
         # The place of a hand that puts its particle there.
-        apart += grip_positions(world) - ends
-        wrong = (held >= 0) & (held != [0, config.particles - 1])
-        still = (b.peek("at_rest") > 0) & (np.abs(distance - length) < 0.005 * full)[:, 0]
-        straight = np.where((held >= 0).any(axis=1), holding & still, b.peek("at_goal") > 0)
-        targets = np.where(holding[:, None, None], apart, ends)
-        targets = np.where(straight[:, None, None], grip_positions(world), targets)
-        # On the way there from elsewhere a closed hand would grip whatever it comes across.
-        there = np.linalg.norm(grip_positions(world) - ends, axis=2) < NEAR * self.config.reach
-        return picker_actions(world, targets, (there | (held >= 0)) & ~wrong & ~straight[:, None])
+        apart = np.stack([middle - half, middle + half]) + grip_positions(world)[env] - points
+        yield Waypoint(apart, (True, True), wait=STILL)
+        yield Waypoint(apart, (False, False), wait=STILL)
+
+
+def _both(closed: np.ndarray) -> tuple[bool, bool]:
+    """Return whether each of two hands is closed, as a waypoint has it."""
+    return bool(closed[0]), bool(closed[1])
+
+
+def crossings(x: np.ndarray) -> np.ndarray:
+    """Return the pairs of segments of a rope that cross each other seen from above, shape (k, 2), int.
+
+    Args:
+        x: its particles [m], shape (n, 3).
+    """
+    begins, ways = x[:-1, [0, 2]], np.diff(x[:, [0, 2]], axis=0)
+    first, second = np.triu_indices(len(ways), 2)
+    one, other, between = ways[first], ways[second], begins[second] - begins[first]
+    area = _cross(one, other)
+    parallel = np.abs(area) < 1e-12
+    shares = np.stack([_cross(between, other), _cross(between, one)]) / np.where(parallel, 1.0, area)
+    meet = ((shares >= 0.0) & (shares <= 1.0)).all(axis=0) & ~parallel
+    return np.stack([first[meet], second[meet]], axis=1)
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cross products of vectors in a plane, shape (k,)."""
+    return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+
+
+def off_chord(x: np.ndarray) -> float:
+    """Return the largest distance of a particle from the line between the ends [m].
+
+    Args:
+        x: particles [m], shape (n, 3).
+    """
+    chord, away = x[-1] - x[0], x - x[0]
+    chord = chord / max(float(np.linalg.norm(chord)), 1e-9)
+    return float(np.linalg.norm(away - (away @ chord)[:, None] * chord, axis=1).max())
 
 
 class RopeStraightenVectorEnv(TaskVectorEnv):
@@ -147,7 +215,8 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of 64 ropes (`starts`) at rest after four random pick-and-places, centred. The pickers are at its ends, open.
+    One of 64 ropes (`starts`) at rest after four random pick-and-places, centred. The pickers are side by side at
+    one side of their box, away from the rope, and open (`hands_at`).
 
     ## Episode End
 
