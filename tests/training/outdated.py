@@ -8,7 +8,6 @@ OUTDATED: dict[str, str] = {
     "PBDRopePush-v0": "90 steps in place of 60, and strict success: 19 % of 32 episodes",
     "PBDRopeShape-v0": "how ropes rest and lie across each other: 88 % of 128 episodes, 96 % before",
     "PBDRopeStraighten-v0": "how ropes rest and cross, and strict success: 9 % of 32 episodes, 98 % before",
-    "PBDRopeWhip-v0": "damping that moves nothing at rest: none of 48 episodes",
     "PBDTShirtFold-v0": "success that asks for nine tenths of the particles: 82 % of the benchmark's 100 states",
     "PBDSoftShape-v0": "friction of two solids, overlaps, strict success: 38 % of 32 episodes, 94 % before",
 }
