@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,23 @@ from pbd_gym.envs.core.data.buffers import prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER
-from pbd_gym.envs.core.parts.experts import Script, Waypoint, box_of, grip_positions, held_particles, sizes
+from pbd_gym.envs.core.parts.experts import box_of, grip_positions, held_particles, picker_actions, sizes
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import Condition, Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import length_error, straight
 
-BESIDE = 2
-"""Largest number of particles from the end at which the expert holds an end well enough."""
-LIFT = 0.1
-"""Height at which the expert drags an end, in lengths of the rope."""
-SETTLE = 2
-"""Actions for which it waits until a dragged rope lies still."""
-STILL = 3
-"""Actions for which it waits before and after it lets go."""
+NEAR = 0.4
+"""Distance from an end at which the expert closes a hand, as a share of its reach."""
+BESIDE = 0.05
+"""Distance from the end at which it holds an end well enough, as a share of the rope."""
+LIFT, RIM = 0.17, 0.02
+"""Height at which it drags an end, as a share of that of the box, and distance from the rim of the box at which it is there
+[m].
+"""
+TAUT = 0.005
+"""Share by which a rope is longer than at rest when hands pull at it in vain."""
 
 
 class RopeStraighten(Task):
@@ -52,7 +53,7 @@ class RopeStraighten(Task):
                 config, modes, [error], zero=-config.rope_length, conditions=[Condition("straight", self.is_straight)]
             ),
             reduced=Reduced(rope.keypoints()),
-            expert=Script(self.plan),
+            expert=self.drag_and_pull,
             symmetries=rope.anyhow(MIRROR_X, QUARTER),
             view_box=rope.view_box,
         )
@@ -73,95 +74,141 @@ class RopeStraighten(Task):
             world.state.positions_scalar, met,
         )  # fmt: skip
 
-    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
-        """Return the hands' path: they drag a rope that lies across itself out by one end, then pull its ends apart.
+    def drag_and_pull(self, world: World) -> np.ndarray:
+        """Return the expert's actions, which follow from what is seen now: drag loops out, then pull the ends apart.
 
-        A loop that is pulled taut tightens, and springs back when it is let go; dragged over the ground it opens.
+        A loop that is pulled taut tightens, and springs back when it is let go; dragged over the ground by one end it
+        opens. So one hand takes the end of a rope that is nearer to a crossing, and drags it to the rim of the box; then
+        the other one takes the other end. Hands that pull at a tightened loop let go, and begin again.
         """
-        b, x, hands = world.buffers, world.state.get_positions(env), grip_positions(world)[env]
-        held, ends = held_particles(world)[env], np.array([0, self.config.particles - 1])
-        holds, size = (held >= 0) & (np.abs(held - ends) <= BESIDE), float(sizes(world)[env, 0])
-        if ((held >= 0) & ~holds).any():
-            yield Waypoint(hands, _both(holds))
-        elif holds.all():
-            yield from self.pull_apart(world, env, held)
-        elif not holds.any() and b.peek("at_goal")[env] and off_chord(x) <= self.config.off_chord * size:
-            return
-        elif not holds.any() and len(found := crossings(x)):
-            # The end with the shorter way along the rope to a crossing goes through the loop.
-            yield from self.drag(world, env, int(found[:, 0].min() >= ends[1] - 1 - found[:, 1].max()))
-        else:
-            yield Waypoint(np.where(holds[:, None], hands, x[ends]), _both(holds))
-            yield Waypoint(np.where(holds[:, None], hands, x[ends]), (True, True))
+        config, x, hands = self.config, world.state.get_positions(), grip_positions(world).astype(np.float64)
+        held, ends, size = held_particles(world), np.array([0, config.particles - 1]), sizes(world)
+        holds = (held >= 0) & (np.abs(held - ends) <= BESIDE * ends[1])
+        low, high = (np.stack(corners) for corners in zip(*(box_of(world, env) for env in range(len(x))), strict=True))
+        low, high = low[:, None], high[:, None]
+        points = np.take_along_axis(x, np.where(holds, held, ends)[..., None], axis=1)
+        none, one, both = ((holds.sum(axis=1) == count)[:, None] for count in range(3))
+        looped, first = crossed(x)
+        at_rim = near_rim(points, low, high)[np.arange(len(x)), first]
+        first = np.where(at_rim, 1 - first, first)  # what is there cannot be dragged away
+        # What lies out of reach is brought back first.
+        lost = (np.linalg.norm(points - np.clip(points, low, high), axis=2) > 0.5 * config.reach).any(axis=1)
+        rim = np.where(lost[:, None, None], 0.5 * (low + high), self.rim(x, points, hands, low, high))
+        out = near_rim(hands, low, high) & ~lost[:, None]
+        drags = holds & one & ~out & (looped | lost)[:, None]
+        goes = ~holds & np.where(none, ~looped[:, None] | (np.arange(2) == first[:, None]), ~drags.any(axis=1)[:, None])
+        within = np.clip(points, low, high)
+        there = np.linalg.norm(hands - within, axis=2) < NEAR * config.reach
+        closed = holds | (goes & (held < 0) & there)
+        apart, still = self.apart(world, points, held, hands)
+        targets = np.where(goes[..., None], within, hands)
+        targets = np.where(drags[..., None], rim, targets)
+        targets = np.where(both[..., None], apart, targets)
+        straight = (world.buffers.peek("at_goal") > 0) & (off_chord(x) <= config.off_chord * size[:, 0])
+        tight = looped & (stretch(x, config.rope_length * size) > TAUT)
+        let_go = np.where((held >= 0).any(axis=1), both[:, 0] & (still | tight), straight)
+        targets = np.where(let_go[:, None, None], hands, targets)
+        wrong = (held >= 0) & ~holds
+        return picker_actions(world, targets, closed & ~wrong & ~let_go[:, None])
 
-    def drag(self, world: World, env: int, hand: int) -> Iterator[Waypoint]:
-        """Return the path of a hand that drags its end away from the rope, to the rim of the box."""
-        x, hands = world.state.get_positions(env), grip_positions(world)[env].copy()
-        end, middle = x[-hand], x.mean(axis=0)
-        low, high = box_of(world, env)
-        away = end - middle
-        way = np.where(away > 0.0, high - middle, low - middle)
-        rim = middle + away * np.min((way / np.where(np.abs(away) > 1e-6, away, 1e-6))[[0, 2]])
-        raised = LIFT * self.config.rope_length * float(sizes(world)[env, 0])
-        closed = np.arange(2) == hand
-        hands[hand] = end
-        yield Waypoint(hands, (False, False))
-        yield Waypoint(hands, _both(closed))
-        hands = hands.copy()
-        hands[hand, 1] += raised
-        yield Waypoint(hands, _both(closed))
-        hands = hands.copy()
-        hands[hand] = rim[0], hands[hand, 1], rim[2]
-        yield Waypoint(hands, _both(closed), wait=SETTLE)
+    def rim(
+        self, x: np.ndarray, points: np.ndarray, hands: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> np.ndarray:
+        """Return where on the rim of its box a hand drags its point, away from the rope [m], shape (num_envs, 2, 3).
 
-    def pull_apart(self, world: World, env: int, held: np.ndarray) -> Iterator[Waypoint]:
-        """Return the path of hands that pull the held particles apart in their current direction, and release them."""
-        points, size = world.state.get_positions(env)[held], float(sizes(world)[env, 0])
-        across = (points[1] - points[0]) * [1.0, 0.0, 1.0]
-        half = 0.5 * self.config.spacing * (held[1] - held[0]) * size * across
-        half /= max(float(np.linalg.norm(across)), 1e-6)
-        middle = np.array([0.0, self.config.radius, 0.0]) * size
-        # The place of a hand that puts its particle there.
-        apart = np.stack([middle - half, middle + half]) + grip_positions(world)[env] - points
-        yield Waypoint(apart, (True, True), wait=STILL)
-        yield Waypoint(apart, (False, False), wait=STILL)
+        Args:
+            x: particles [m], shape (num_envs, n, 3).
+            points: points that the hands hold [m], shape (num_envs, 2, 3).
+            hands: places of the hands [m], shape (num_envs, 2, 3).
+            low: lower corner of the box [m], shape (num_envs, 1, 3).
+            high: upper corner [m], likewise.
+        """
+        away = (points - x.mean(axis=1, keepdims=True)) * [1.0, 0.0, 1.0]
+        away /= np.maximum(np.linalg.norm(away, axis=2, keepdims=True), 1e-6)
+        room = np.where(away > 0.0, high - hands, low - hands) / np.where(np.abs(away) > 1e-3, away, 1.0)
+        room[np.abs(away) <= 1e-3] = np.inf
+        found = hands + away * np.maximum(room.min(axis=2), 0.0)[..., None]
+        found[..., 1] = low[..., 1] + LIFT * (high - low)[..., 1]
+        return np.asarray(found)
+
+    def apart(
+        self, world: World, points: np.ndarray, held: np.ndarray, hands: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return where hands pull held points apart in their current direction [m], and whether that is done.
+
+        Returns:
+            Shape (num_envs, 2, 3); bool, shape (num_envs,).
+        """
+        config = self.config
+        between = config.spacing * np.abs(held[:, 1:] - held[:, :1]) * sizes(world)
+        across = (points[:, 1] - points[:, 0]) * [1.0, 0.0, 1.0]
+        across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
+        distance = np.linalg.norm(points[:, 1] - points[:, 0], axis=1)
+        half = 0.5 * between * across
+        middle = np.array([0.0, config.radius, 0.0])
+        # The place of a hand that puts its point there.
+        apart = np.stack([middle - half, middle + half], axis=1) + hands - points
+        still = (world.buffers.peek("at_rest") > 0) & (np.abs(distance - between[:, 0]) < 0.005 * between[:, 0])
+        return apart, still
 
 
-def _both(closed: np.ndarray) -> tuple[bool, bool]:
-    """Return whether each of two hands is closed, as a waypoint has it."""
-    return bool(closed[0]), bool(closed[1])
-
-
-def crossings(x: np.ndarray) -> np.ndarray:
-    """Return the pairs of segments of a rope that cross each other seen from above, shape (k, 2), int.
+def near_rim(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return whether points are at the rim of a box or beyond, seen from above, bool, shape (k, m).
 
     Args:
-        x: its particles [m], shape (n, 3).
+        points: [m], shape (k, m, 3).
+        low: lower corner of the box [m], shape (k, 1, 3).
+        high: upper corner [m], likewise.
     """
-    begins, ways = x[:-1, [0, 2]], np.diff(x[:, [0, 2]], axis=0)
-    first, second = np.triu_indices(len(ways), 2)
-    one, other, between = ways[first], ways[second], begins[second] - begins[first]
+    return np.asarray((np.minimum(points - low, high - points)[..., [0, 2]] < RIM).any(axis=2))
+
+
+def crossed(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether each rope lies across itself, seen from above, and the end with the shorter way to a crossing.
+
+    Args:
+        x: particles [m], shape (k, n, 3).
+
+    Returns:
+        Bool, shape (k,), and 0 or 1, shape (k,).
+    """
+    begins, ways = x[:, :-1, [0, 2]], np.diff(x[..., [0, 2]], axis=1)
+    first, second = np.triu_indices(ways.shape[1], 2)
+    one, other, between = ways[:, first], ways[:, second], begins[:, second] - begins[:, first]
     area = _cross(one, other)
     parallel = np.abs(area) < 1e-12
     shares = np.stack([_cross(between, other), _cross(between, one)]) / np.where(parallel, 1.0, area)
     meet = ((shares >= 0.0) & (shares <= 1.0)).all(axis=0) & ~parallel
-    return np.stack([first[meet], second[meet]], axis=1)
+    last = ways.shape[1] - 1
+    ahead, behind = np.where(meet, first, last).min(axis=1), last - np.where(meet, second, 0).max(axis=1)
+    return meet.any(axis=1), (ahead >= behind).astype(int)
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the cross products of vectors in a plane, shape (k,)."""
-    return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+    """Return the cross products of vectors in a plane, without their last axis."""
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
 
-def off_chord(x: np.ndarray) -> float:
-    """Return the largest distance of a particle from the line between the ends [m].
+def off_chord(x: np.ndarray) -> np.ndarray:
+    """Return the largest distance of a particle of each rope from the line between its ends [m], shape (k,).
 
     Args:
-        x: particles [m], shape (n, 3).
+        x: particles [m], shape (k, n, 3).
     """
-    chord, away = x[-1] - x[0], x - x[0]
-    chord = chord / max(float(np.linalg.norm(chord)), 1e-9)
-    return float(np.linalg.norm(away - (away @ chord)[:, None] * chord, axis=1).max())
+    chord, away = x[:, -1:] - x[:, :1], x - x[:, :1]
+    chord = chord / np.maximum(np.linalg.norm(chord, axis=2, keepdims=True), 1e-9)
+    off = away - (away * chord).sum(axis=2, keepdims=True) * chord
+    return np.asarray(np.linalg.norm(off, axis=2).max(axis=1))
+
+
+def stretch(x: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """Return the share by which ropes are longer than they are at rest, shape (k,).
+
+    Args:
+        x: particles [m], shape (k, n, 3).
+        length: length at rest [m], shape (k, 1).
+    """
+    return np.asarray(np.linalg.norm(np.diff(x, axis=1), axis=2).sum(axis=1) / length[:, 0] - 1.0)
 
 
 class RopeStraightenVectorEnv(TaskVectorEnv):

@@ -14,7 +14,7 @@ from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.core.parts.experts import held_particles
 from pbd_gym.envs.rope.body import RopeTaskConfig
 from pbd_gym.envs.rope.laying import LETTERS, outline, written
-from pbd_gym.envs.rope.straighten import crossings, off_chord
+from pbd_gym.envs.rope.straighten import crossed, off_chord
 
 
 def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
@@ -91,16 +91,16 @@ def test_straightening_can_be_solved_but_not_by_chance() -> None:
 
 
 def test_a_rope_lies_across_itself_where_its_shadow_does() -> None:
-    """Guards what the script of PBDRopeStraighten-v0 sees: which segments cross, and how far a rope is off its chord."""
+    """Guards what the script of PBDRopeStraighten-v0 sees: whether a rope crosses itself, near which end, and its bow."""
     angle = np.linspace(0.0, 1.6 * np.pi, 25)
     loop = np.stack([np.cos(angle) - 1.0, 0.01 * angle, np.sin(angle)], axis=1)
     tail = loop[-1] + np.linspace(0.1, 1.2, 8)[:, None] * [1.0, 0.0, 1.0]
-    found = crossings(np.concatenate([[[0.0, 0.0, -1.0]], [[0.0, 0.0, -0.5]], loop, tail]))
-    assert len(found) == 1 and found[0, 0] <= 2 and found[0, 1] >= 26
-    assert len(crossings(tail)) == 0  # parallel
-    assert len(crossings(loop)) == 0
+    rope = np.concatenate([[[0.0, 0.0, -1.0]], [[0.0, 0.0, -0.5]], loop, tail])
+    across, end = crossed(np.stack([rope, rope[::-1]]))
+    assert across.all() and end.tolist() == [0, 1]
+    assert not crossed(loop[None])[0] and not crossed(tail[None])[0]
     bow = np.stack([np.linspace(-1.0, 1.0, 5), np.array([0.0, 0.1, 0.3, 0.1, 0.0]), np.zeros(5)], axis=1)
-    assert_allclose(off_chord(bow), 0.3)
+    assert_allclose(off_chord(bow[None]), 0.3)
 
 
 @pytest.mark.parametrize("letter", LETTERS)
