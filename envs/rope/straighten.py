@@ -24,9 +24,7 @@ NEAR = 0.4
 BESIDE = 0.05
 """Distance from the end at which it holds an end well enough, as a share of the rope."""
 LIFT, RIM = 0.17, 0.02
-"""Height at which it drags an end, as a share of that of the box, and distance from the rim of the box at which it is there
-[m].
-"""
+"""Height at which it drags an end, as a share of that of the box, and distance from the rim at which it is there [m]."""
 TAUT = 0.005
 """Share by which a rope is longer than at rest when hands pull at it in vain."""
 
@@ -78,8 +76,8 @@ class RopeStraighten(Task):
         """Return the expert's actions, which follow from what is seen now: drag loops out, then pull the ends apart.
 
         A loop that is pulled taut tightens, and springs back when it is let go; dragged over the ground by one end it
-        opens. So one hand takes the end of a rope that is nearer to a crossing, and drags it to the rim of the box; then
-        the other one takes the other end. Hands that pull at a tightened loop let go, and begin again.
+        opens. So one hand takes the end of a rope that is nearer to a crossing, and drags it towards the rim of the
+        box; then the other one takes the other end. Hands that pull at a tightened loop let go, and begin again.
         """
         config, x, hands = self.config, world.state.get_positions(), grip_positions(world).astype(np.float64)
         held, ends, size = held_particles(world), np.array([0, config.particles - 1]), sizes(world)
