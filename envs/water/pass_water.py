@@ -15,8 +15,9 @@ from pbd_gym.envs.core.data.modes import PIXEL_MODES, ActionMode, Modes, ObsMode
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.data.validation import check_numbers
 from pbd_gym.envs.core.parts.manipulation import Measure
+from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import Features, Task, World
-from pbd_gym.envs.water.body import Water, WaterTaskConfig
+from pbd_gym.envs.water.body import DEPOT, Water, WaterTaskConfig
 from pbd_gym.envs.water.contents import FIRST, Contents, CupScore, distance_from, observe_one
 from pbd_gym.envs.water.moves import CupMover
 
@@ -33,7 +34,9 @@ class PassWaterConfig(WaterTaskConfig):
     max_step: float = 0.088
     """Largest move of the cup per action [m]."""
     goal: float = 1.2
-    """Goal of the cup along x; it starts at 0 [m]."""
+    """Goal of the cup along x [m]."""
+    start: tuple[float, float] = field(default=(-0.2, 0.8), metadata={"signed": True})
+    """Smallest and largest x at which the cup starts [m]: how far it has to go is to be seen."""
     way: tuple[float, float] = field(default=(-0.25, 1.4), metadata={"signed": True})
     """Smallest and largest x of the cup [m]."""
     freeboard: tuple[float, float] = (1.2, 1.5)
@@ -44,8 +47,12 @@ class PassWaterConfig(WaterTaskConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, positive=("goal", "freeboard"))
-        if not self.way[0] <= 0.0 < self.goal <= self.way[1]:
-            raise ValueError(f"the way must hold 0 and the goal of {self.goal:g} m, got {self.way}")
+        object.__setattr__(self, "start", tuple(self.start))
+        if not self.way[0] <= self.start[0] <= self.start[1] < self.goal <= self.way[1]:
+            raise ValueError(
+                f"the way must hold the start and then the goal of {self.goal:g} m, got way={self.way} and"
+                f" start={self.start}"
+            )
         if not 1.0 <= self.freeboard[0] <= self.freeboard[1]:
             raise ValueError(f"freeboard must be the smallest and the largest, from 1, got {self.freeboard}")
 
@@ -82,7 +89,7 @@ class PassWater(Task):
             hands=hands,
             keypoints=np.zeros(0, dtype=np.int32),
             goal_particles=np.zeros(0, dtype=np.int32),
-            starts=water.starts(),
+            starts=StartBank(self.settled),
             score=CupScore(config, modes, [contents], measures),
             features=Features(7, self.observe),
             start_poses=self.poses,
@@ -90,12 +97,22 @@ class PassWater(Task):
             view_box=(np.array([0.0, 0.0, -margin]), np.array([config.goal, water.cup.rim, margin])),
         )
 
+    def begins(self) -> np.ndarray:
+        """Return the x of the cup in each start state [m], shape (starts,)."""
+        return np.asarray(self.water.variations(3).uniform(*self.config.start, self.config.starts))
+
+    def settled(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return the water at rest in the cup, where that begins [m], shape (starts, n, 3)."""
+        shapes = self.water.settled(world, rng)
+        shapes[..., 0] += np.where(shapes[..., 1] > 0.5 * DEPOT[1], self.begins()[:, None], 0.0)
+        return shapes
+
     def poses(self, world: World) -> np.ndarray:
-        """Return the poses of the cup for each start state: cups of different heights."""
+        """Return the poses of the cup for each start state: cups of different heights in different places."""
         config, cup = self.config, self.water.cup
         low, high = config.freeboard
         heights = self.water.variations(2).uniform(low, high, config.starts) / high * cup.height
-        return self.water.start_poses(world, (cup, np.zeros(config.starts), cup.height - heights))
+        return self.water.start_poses(world, (cup, self.begins(), cup.height - heights))
 
     def distance(self, world: World, out: Any) -> Any:
         """Return the launch for the distance of the cup from the goal [m]."""
@@ -130,8 +147,8 @@ class PassWaterVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A cup of water stands on the ground and must come to a place 1.2 m away. Starting or stopping too fast spills water.
-    The water is a position-based fluid, solved in 16 substeps of 5 ms per action; the cup is five boxes that move as
+    A cup of water stands on the ground and must come to a place 0.4 to 1.4 m away. Starting or stopping too fast spills
+    water. The water is a position-based fluid, solved in 16 substeps of 5 ms per action; the cup is five boxes that move as
     one, and only the agent moves it. A post behind its way marks the goal.
 
     This is SoftGym's `PassWater`: the same reward, moves, way and time limit, and water of the same spacing. There,
@@ -168,15 +185,15 @@ class PassWaterVectorEnv(TaskVectorEnv):
     - `effort`: -0.0 * square of the action (`effort_weight`)
 
     `performance` is the sum of the first two, and `normalized_performance` is 0 at the start and 1 at the goal with all
-    the water. `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`; so at most 1.2 % are spilled, or
-    the cup is within 0.12 m), at most 3 % outside the cup (`unspilled`), and the water at rest (`at_rest`: its
+    the water. `is_success`: `normalized_performance` is at least 0.9 now (`at_goal`; so of a way of 1 m at most 1 % are
+    spilled, or 0.1 m are left), at most 3 % outside the cup (`unspilled`), and the water at rest (`at_rest`: its
     particles have moved by no more than `rest_speed`, 0.03 m/s, on average for `rest_time`, 0.2 s), which requires a
     cup at rest. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
-    One of 64 states: 70 to 100 % of 300 particles at rest in the cup at x = 0, whose height is 1.2 to 1.5 times the
-    depth of all 300.
+    One of 64 states: 70 to 100 % of 300 particles at rest in the cup at x from -0.2 to 0.8 m (`start`), whose height
+    is 1.2 to 1.5 times the depth of all 300.
 
     ## Episode End
 

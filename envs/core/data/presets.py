@@ -135,7 +135,7 @@ PRESETS: dict[str, Presets] = {
             "starts": 100,
         },
     },
-    "PassWater": {"softgym": {"starts": 1000}},
+    "PassWater": {"softgym": {"starts": 1000, "start": (0.0, 0.0)}},
     "PourWater": {"softgym": {"starts": 1000}},
     "PourSoup": {"daxbench": {"starts": 100, "amount": (1.0, 1.0)}},
     "PourWaterAmount": {"softgym": {"starts": 1000, "amount": (1.0, 1.0)}},
