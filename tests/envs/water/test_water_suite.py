@@ -145,6 +145,11 @@ def test_cups_of_different_heights() -> None:
     assert ((1.2 * depth <= rims + 1e-6) & (rims <= 1.5 * depth + 1e-6)).all() and np.ptp(rims) > 0.1 * depth
     tops = [walls_top(env, pose) for pose in env.state.get_poses()]
     assert_allclose(tops, observation[:, 2] + 0.5 * env.config.wall, atol=1e-6)
+    assert_allclose(observation[:, 0] + observation[:, 4], env.config.goal, atol=1e-6)
+    assert -0.2 <= observation[:, 0].min() < 0.2 < 0.4 < observation[:, 0].max() <= 0.8  # and where they stand
+    assert_allclose(observation[:, 6], 1.0)  # with their water
+    still = make("PBDPassWater-v0", 2, preset="softgym", starts=4).reset(seed=0)[0]
+    assert_allclose(still[:, 0], 0.0, atol=1e-6)
 
 
 def test_who_is_in_a_hurry_spills() -> None:
@@ -296,6 +301,7 @@ def test_tofu_swims_and_stays_whole() -> None:
         {"particles": 0},
         {"goal": 2.0},
         {"way": (0.1, 2)},
+        {"start": (0.9, 0.5)},
     ],
 )
 def test_bad_numbers(bad: dict[str, Any]) -> None:
