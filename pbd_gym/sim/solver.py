@@ -216,6 +216,7 @@ class Solver:
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
             surfaces=model.has_surfaces,
+            bouncy=model.is_bouncy,
             packed=by_block and is_packed(model, method),
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             wide_block=model.thread_count if model.device.is_cuda and model.thread_count == CUDA_BLOCK_DIMS[1] else 0,

@@ -44,5 +44,7 @@ constexpr int TOUCH_ROOM = 2;
 constexpr int NEAR_SLOTS = 8;
 // Numbers of a contact between two bodies (rigid_meetings.h).
 constexpr int MEETING_NUMBERS = 23;
+// Numbers of a contact that bounces (rebounds.h).
+constexpr int REBOUND_NUMBERS = 21;
 
 }  // namespace pbd
