@@ -454,11 +454,18 @@ class Solver:
             return
         compensated = self.options.compensated
         needed = needed_substeps(scene, ctrl_dt, SOFTENING if compensated else SOFTER)
+        left, _ = softer_than_material(scene, ctrl_dt / needed, compensated)
         way = "Solver without substeps takes them" if compensated else "compensate=True needs fewer"
+        cure = f"{needed} substeps would do ({way})"
+        if left > 2.0 * SOFTER:  # bodies require no substep shorter than floats allow
+            left, _ = softer_than_material(scene, ctrl_dt / needed)
+            cure = f"{needed} substeps and compensate=True would do"
+            if left > SOFTER:
+                cure = f"even {needed} substeps leave {left:.0%}: lines=True, heavier particles or fewer of them would do"
         warnings.warn(
             f"constraints {label!r} are softer than their material by {softer:.0%} with {self.substeps} substeps of "
-            f"{ctrl_dt:.4g} s: what is pulled or squeezed answers with less force; {needed} substeps would do "
-            f"({way}), quiet=True says nothing",
+            f"{ctrl_dt:.4g} s: what is pulled or squeezed answers with less force; {cure}; "
+            "quiet=True says nothing",
             RuntimeWarning,
             stacklevel=4,
         )
