@@ -461,7 +461,7 @@ class Solver:
             left, _ = softer_than_material(scene, ctrl_dt / needed)
             cure = f"{needed} substeps and compensate=True would do"
             if left > SOFTER:
-                cure = f"even {needed} substeps leave {left:.0%}: lines=True, heavier particles or fewer of them would do"
+                cure = f"even {needed} substeps leave {left:.0%}: lines=True, or fewer or heavier particles, would do"
         warnings.warn(
             f"constraints {label!r} are softer than their material by {softer:.0%} with {self.substeps} substeps of "
             f"{ctrl_dt:.4g} s: what is pulled or squeezed answers with less force; {cure}; "
