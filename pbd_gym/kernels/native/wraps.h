@@ -24,6 +24,8 @@ namespace pbd {
 constexpr double SHARPEST = -0.55;
 // Square of the sine of an angle below which surfaces count as flat.
 constexpr double STRAIGHT = 1e-6;
+// How far an axis may seem to be beyond an end, in its radius: rounding, on a round shape.
+constexpr double DOUBT = 0.5;
 // Largest exponent of friction at one end of a segment.
 constexpr double MOST_GRIP = 4.0;
 // Added to what is remembered of a segment while it goes round something.
@@ -136,10 +138,21 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         // What is in the surface counts as on it.
         const V high_a = load(ra + HEIGHT * LANES), high_b = load(rb + HEIGHT * LANES);
         const V out_a = at_least(-high_a, 0), out_b = at_least(-high_b, 0);
-        const V up_a = radius + out_a + high_a, up_b = radius + out_b + high_b;
+        const V up_a = radius + out_a + high_a;
+        V up_b = radius + out_b + high_b;
         const Vector d = apart + out_b * nb - out_a * na;
-        const V on_a = (up_b - dot(nb, d) - c * up_a) * per, on_b = (c * up_b - up_a - dot(na, d)) * per;
+        V on_a = (up_b - dot(nb, d) - c * up_a) * per, on_b = (c * up_b - up_a - dot(na, d)) * per;
         const Vector ta = per * (nb - c * na), tb = per * (c * nb - na);
+        // Heights are those of before particles were moved in this substep: where the normals are nearly parallel, the
+        // axis between the two may seem to be beside them. Then it is at the end that it is beyond.
+        const V doubt = T(DOUBT) * radius;
+        const auto beside = (on_a > doubt) | (on_b < -doubt);
+        if (any(beside)) {
+            const V onto = on_b < T(0) ? V(on_a - on_b) : V(T(0)), back = beside ? onto : on_a;
+            up_b = beside ? V(c * up_a + sine * back + dot(nb, d)) : up_b;
+            on_b = beside ? V(c * back - sine * up_a + dot(tb, d)) : on_b;
+            on_a = back;
+        }
         const V far_a = at_least(up_a * up_a + on_a * on_a, 1e-30), far_b = at_least(up_b * up_b + on_b * on_b, 1e-30);
         const V square = radius * radius, free_a = root(at_least(far_a - square, 0)),
                 free_b = root(at_least(far_b - square, 0));

@@ -21,7 +21,7 @@ _TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, early, nx, ny, nz, ux, uy, uz,
 
 
 @functools.cache
-def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
+def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
     """Build the contacts of a body with the colliders of all parts, in their order.
 
     Args:
@@ -29,13 +29,15 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
+        bouncing: whether some collider has a restitution.
     """
     vec, scalar = wide.vec, wide.scalar
     colliders_: Any = table_type(scalar)
     body_: Any = body_type(vec)
     rigid_: Any = scratch_type(vec)
     substep_: Any = substep_type(vec)
-    solve_code = rigid_call("solve_touches", wide, options, arguments="model, body, rigid, now, group, b, count")
+    arguments = "model, body, rigid, now, group, b, count"
+    solve_code = rigid_call("solve_touches", wide, options, bouncing, arguments=arguments)
 
     @wp.func_native(solve_code)
     def solve(
