@@ -24,7 +24,7 @@ NEAR = 0.4
 BESIDE = 0.05
 """Distance from the end at which it holds an end well enough, as a share of the rope."""
 LIFT, RIM = 0.17, 0.02
-"""Height at which it drags an end, as a share of that of the box, and distance from the rim at which it is there [m]."""
+"""Height at which it drags an end, as a share of that of the box, and distance from the rim when there [m]."""
 TAUT = 0.005
 """Share by which a rope is longer than at rest when hands pull at it in vain."""
 

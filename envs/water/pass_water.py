@@ -148,8 +148,8 @@ class PassWaterVectorEnv(TaskVectorEnv):
     ## Description
 
     A cup of water stands on the ground and must come to a place 0.4 to 1.4 m away. Starting or stopping too fast spills
-    water. The water is a position-based fluid, solved in 16 substeps of 5 ms per action; the cup is five boxes that move as
-    one, and only the agent moves it. A post behind its way marks the goal.
+    water. The water is a position-based fluid, solved in 16 substeps of 5 ms per action; the cup is five boxes that
+    move as one, and only the agent moves it. A post behind its way marks the goal.
 
     This is SoftGym's `PassWater`: the same reward, moves, way and time limit, and water of the same spacing. There,
     both floor lengths of the cup vary with the water; here they follow from `particles`, and the height varies.

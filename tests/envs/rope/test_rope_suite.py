@@ -91,7 +91,7 @@ def test_straightening_can_be_solved_but_not_by_chance() -> None:
 
 
 def test_a_rope_lies_across_itself_where_its_shadow_does() -> None:
-    """Guards what the script of PBDRopeStraighten-v0 sees: whether and near which end a rope crosses itself, its bow."""
+    """Guards what the script of PBDRopeStraighten-v0 sees: if and near which end a rope crosses itself; its bow."""
     angle = np.linspace(0.0, 1.6 * np.pi, 25)
     loop = np.stack([np.cos(angle) - 1.0, 0.01 * angle, np.sin(angle)], axis=1)
     tail = loop[-1] + np.linspace(0.1, 1.2, 8)[:, None] * [1.0, 0.0, 1.0]
