@@ -485,7 +485,7 @@ TUNED: dict[str, Tuned] = {
         # With less noise, a longer horizon or half the learning rate it drives past its goal, to the end of its way.
         # With a third of the steps between updates, and so many fewer samples, it hurries and spills two percent.
         ppo=replace(_water(300_000, 75, (0.2,), 1200), learning_rate=2e-3, **_STEADY),
-        imitation={"demonstrations": 300},
+        imitation={"demonstrations": 200, "noise": (0.0, 0.1), "refinement": {**_SURE, "starts": 160}},
     ),
     "PBDPourWater-v0": Tuned(
         ppo=_water(200_000, 50, (0.0, 0.4, -0.4)),
