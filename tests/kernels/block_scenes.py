@@ -51,7 +51,7 @@ def tangle(
     Args:
         names: of the kinds.
         alone: leave out colliders, and contacts between particles.
-        restitution: of the colliders.
+        restitution: of colliders and balls.
         tethers: to what is held.
         rigid: add rigid blocks.
     """
@@ -74,7 +74,7 @@ def tangle(
     if tethers:
         scene.add_grip_tethers(particles, particles[mesh.edges])
     if not alone:
-        scene.add_particle_contacts(particles[3:], 0.11, 0.4)
+        scene.add_particle_contacts(particles[3:], 0.11, 0.4, restitution)
         if rigid:
             rigid_blocks(scene, np.array((0.2, 0.3, 0.2)), int(particles[0]))
         scene.add_collider(Plane(friction=0.5, restitution=restitution))
