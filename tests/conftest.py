@@ -52,6 +52,7 @@ COMPILING = (
     "sim/test_fluid_flow.py",
     "sim/test_force_limits.py",
     "sim/test_forces.py",
+    "sim/test_independence.py",
     "sim/test_invariance.py",
     "sim/test_knots.py",
     "sim/test_launch_plan.py",

@@ -130,11 +130,14 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                 body.frames, k, 0, rigid.bodies[group, b, CENTER], rigid.bodies[group, b, CENTER + 1],
                 rigid.bodies[group, b, CENTER + 2],
             )  # fmt: skip
-            if any_positive(model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)):
+            # Nothing of the body is deeper in the collider than this. A ball that a hand pulls out of its place may be,
+            # and must not count only where another environment of the group has its body near.
+            deepest = model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)
+            if any_positive(deepest):
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
                     px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
-                    depth = radius - distance(colliders, k, px, py, pz)
+                    depth = wp.min(radius - distance(colliders, k, px, py, pz), deepest)
                     if any_positive(depth):
                         nx, ny, nz = normal(colliders, k, px, py, pz)
                         reach = radius - depth
