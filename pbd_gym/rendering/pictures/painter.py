@@ -112,9 +112,7 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     buffers = _load()
     samples = 2 if style.antialias else 1
     mesh = shapes.triangles(frame, camera, size)
-    surface = (
-        style.water == "surface" and not style.wireframe and len(frame.drops) > 0 and shapes.usual_colors(frame)
-    )
+    surface = style.water == "surface" and not style.wireframe and len(frame.drops) > 0 and shapes.usual_colors(frame)
     primitives, view = (
         _primitives(buffers, mesh, shapes.rounds(frame, camera, size, not surface), camera),
         _view(camera, size, style, samples),

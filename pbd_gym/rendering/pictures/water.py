@@ -6,6 +6,7 @@ the thickness, and the sky is reflected at grazing angles: van der Laan, Green, 
 with curvature flow, doi:10.1145/1507149.1507164.
 """
 
+from functools import partial
 from typing import Any, no_type_check
 
 import numpy as np
@@ -174,9 +175,7 @@ def smooth_along(
 
 @wp.func
 @no_type_check
-def blur_along(
-    grid: Grid, from_: wp.array2d[float], to: wp.array2d[float], dx: int, dy: int, taps: wp.array1d[float]
-):
+def blur_along(grid: Grid, from_: wp.array2d[float], to: wp.array2d[float], dx: int, dy: int, taps: wp.array1d[float]):
     """Smooth any numbers of a grid along an axis."""
     for j in range(grid.box[1], grid.box[3]):
         for i in range(grid.box[0], grid.box[2]):
@@ -228,8 +227,8 @@ def smooth(
 ):
     """Smooth the depths and the outline of a grid, and find normals.
 
-    ``cells`` is the radius of a particle; ``taps`` and ``outline`` are weights of cells, from the middle on; depths that differ by more than ``gap`` [m] are
-    those of different surfaces.
+    ``cells`` is the radius of a particle [cells]; ``taps`` and ``outline`` are weights of cells, from the middle on;
+    depths that differ by more than ``gap`` [m] are those of different surfaces.
     """
     for _round in range(rounds):
         smooth_along(grid, grid.depth, grid.spare, 1, 0, taps, gap)
@@ -330,7 +329,7 @@ def tint(
                     depth += w * z
                     normal += w * grid.normals[j, i]
                     weights += w
-            # The outline is where the cover is one half; across it the cover changes over some cells, here over a pixel.
+            # The outline is where the cover is one half. There the cover changes over some cells, opacity over a pixel.
             edge = 1.6 * view.focal * grid.radius / (wp.max(depth / wp.max(weights, 1.0e-6), 1.0e-6))
             share = wp.clamp((cover - 0.5) * wp.max(edge, 1.0) + 0.5, 0.0, 1.0)
             if weights < 1.0e-6 or share <= 0.0:
@@ -412,14 +411,16 @@ def draw_water(
         return
     box = wp.vec4i(*(int(n) for n in (*low, *high)))
     grid, cells = _grid(buffers, frame, view, box, float(np.median(scale)))
-    launch = lambda kernel, *inputs: wp.launch(kernel, dim=1, inputs=inputs, device="cpu")  # noqa: E731
-    launch(widen, box, view, ground, visible)
-    launch(splat, buffers.put("drops", centers, wp.vec3), len(centers), view, visible, grid)
-    taps, outline = (buffers.put(f"water taps {n}", _bell(n * cells), float)[: len(_bell(n * cells))] for n in (1.5, 0.7))
-    launch(smooth, view, cells, taps, 4.0 * frame.drop_radius, 2, outline, grid)
+    taps, outline = (_taps(buffers, name, share * cells) for name, share in (("depth", 1.5), ("outline", 0.7)))
+    drops = buffers.put("drops", centers, wp.vec3)
     out, under = (wp.array(array, dtype=wp.uint8, copy=False, device="cpu") for array in (picture, picture.copy()))
-    colors = (wp.vec3(*color) for color in (SKY_TOP, SKY_BOTTOM))
-    launch(tint, grid, view, box, wp.vec3(*WATER), CLEAR * frame.drop_radius, *colors, under, visible, out)
+    water, top, bottom = (wp.vec3(*color) for color in (WATER, SKY_TOP, SKY_BOTTOM))
+    clear = CLEAR * frame.drop_radius
+    launch = partial(wp.launch, dim=1, device="cpu")
+    launch(widen, inputs=[box, view, ground, visible])
+    launch(splat, inputs=[drops, len(centers), view, visible, grid])
+    launch(smooth, inputs=[view, cells, taps, 4.0 * frame.drop_radius, 2, outline, grid])
+    launch(tint, inputs=[grid, view, box, water, clear, top, bottom, under, visible, out])
 
 
 def _grid(buffers: Any, frame: Frame, view: Any, box: wp.vec4i, scale: float) -> tuple[Any, float]:
@@ -437,6 +438,7 @@ def _grid(buffers: Any, frame: Frame, view: Any, box: wp.vec4i, scale: float) ->
     return grid, scale * frame.drop_radius / step
 
 
-def _bell(sigma: float) -> np.ndarray:
-    """Return the weights of a Gaussian at whole distances from 0 on, up to 2.2 standard deviations."""
-    return np.exp(-0.5 * (np.arange(int(np.ceil(2.2 * sigma)) + 1) / sigma) ** 2)
+def _taps(buffers: Any, name: str, sigma: float) -> Any:
+    """Return the weights of a Gaussian at whole distances from 0 on, up to 2.2 standard deviations, a Warp array."""
+    weights = np.exp(-0.5 * (np.arange(int(np.ceil(2.2 * sigma)) + 1) / sigma) ** 2)
+    return buffers.put("water " + name, weights, float)[: len(weights)]
