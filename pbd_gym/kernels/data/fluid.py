@@ -50,6 +50,8 @@ def table_type(scalar: Any) -> Any:
         """number of the wet solid of which each boundary particle is a part, or -1, shape (b,)"""
         solids: wp.int32
         """number of wet solids"""
+        bulk: wp.array[scalar]
+        """volume of each wet solid, in volumes of a fluid particle, shape (solids,)"""
         open: wp.array[scalar]
         """sum of kernels of still fluid around each particle of a solid, times its volume, shape (b,)"""
         colliders: colliders_

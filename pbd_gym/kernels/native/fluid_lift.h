@@ -27,7 +27,7 @@ struct FluidLift {
     static constexpr double DRAG = 1.0;
     // Unevenness of the fluid around a body, as a share of its size, up to which all of it is wet, and from which a part
     // of it is dry.
-    static constexpr double EVEN = 0.1, DRY = 0.2;
+    static constexpr double EVEN = 0.12, DRY = 0.22;
 
     Group& fluid;
     T* const last;
@@ -125,7 +125,7 @@ struct FluidLift {
         const auto& table = fluid.table;
         T* const found = bodies + BODY * body;
         for (int a = 0; a < BODY; ++a) found[a] = T(0);
-        T mass_sum = T(0), volume = T(0), kernels = T(0), usual = T(0), squares = T(0);
+        T mass_sum = T(0), kernels = T(0), usual = T(0), squares = T(0);
         T center[3] = {T(0), T(0), T(0)}, felt[3] = {T(0), T(0), T(0)}, gone[3] = {T(0), T(0), T(0)};
         T shift[3] = {T(0), T(0), T(0)}, slip[3] = {T(0), T(0), T(0)};
         for (int b = 0; b < fluid.samples; ++b) {
@@ -134,7 +134,6 @@ struct FluidLift {
             const T m = mass(b), *const p = last + 4 * (fluid.second + b), *const q = around + SAMPLE * b;
             if (!(m > T(0))) return;
             mass_sum += m;
-            volume += p[3];
             kernels += q[0];
             squares += q[7];
             usual += table.open.data[k];
@@ -148,7 +147,7 @@ struct FluidLift {
             }
         }
         if (!(kernels > T(0)) || !(usual > T(0))) return;
-        const T spacing = T(2) * table.radius, length = spacing * wp::pow(volume, T(1.0 / 3.0));
+        const T volume = table.bulk.data[body], spacing = T(2) * table.radius, length = spacing * wp::pow(volume, T(1.0 / 3.0));
         T lift[3], flow[3], square = T(0), beyond = T(0), speed = T(0);
         for (int a = 0; a < 3; ++a) {
             shift[a] /= kernels;

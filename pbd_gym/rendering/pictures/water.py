@@ -411,7 +411,9 @@ def draw_water(
         return
     box = wp.vec4i(*(int(n) for n in (*low, *high)))
     grid, cells = _grid(buffers, frame, view, box, float(np.median(scale)))
-    taps, outline = (_taps(buffers, name, share * cells) for name, share in (("depth", 1.5), ("outline", 0.7)))
+    taps, outline = (
+        _taps(buffers, name, share * cells) for name, share in (("water taps", 1.5), ("outline taps", 0.7))
+    )
     drops = buffers.put("drops", centers, wp.vec3)
     out, under = (wp.array(array, dtype=wp.uint8, copy=False, device="cpu") for array in (picture, picture.copy()))
     water, top, bottom = (wp.vec3(*color) for color in (WATER, SKY_TOP, SKY_BOTTOM))
@@ -441,4 +443,4 @@ def _grid(buffers: Any, frame: Frame, view: Any, box: wp.vec4i, scale: float) ->
 def _taps(buffers: Any, name: str, sigma: float) -> Any:
     """Return the weights of a Gaussian at whole distances from 0 on, up to 2.2 standard deviations, a Warp array."""
     weights = np.exp(-0.5 * (np.arange(int(np.ceil(2.2 * sigma)) + 1) / sigma) ** 2)
-    return buffers.put("water " + name, weights, float)[: len(weights)]
+    return buffers.put(name, weights, float)[: len(weights)]

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.kernels.data.fluid import CHUNK, PLANE, PLANES, scratch_type
 from pbd_gym.kernels.data.options import FluidOptions
-from pbd_gym.materials.fluids import bell
 from pbd_gym.runtime.checks import INT32_MAX
 from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
+from pbd_gym.scene.wet_bodies import wet_solids, yielding
 from pbd_gym.sim.upload.arrays import fill
 
 # Cohesion of two neighbours at a distance of q support radii; the largest is 1.
@@ -47,59 +46,15 @@ def softness(fluid: Fluid) -> float:
     return max(fluid.material.regularization, 1e-6) * fluid.smoothing.rest_gradient
 
 
-def yielding(scene: BaseScene) -> np.ndarray:
-    """Return the share of its inverse mass with which each boundary sample of a fluid moves, shape (b,).
-
-    A rigid body of mass M has the inverse mass ``1 / M`` at its centre and up to four times that at a corner.
-    """
-    assert scene.fluid is not None
-    found = np.ones(len(scene.fluid.boundary))
-    for body in scene.rigid_bodies:
-        inside = np.isin(scene.fluid.boundary, body.indices)
-        found[inside] = np.minimum(4.0 * scene.mass[scene.fluid.boundary[inside]] / body.mass, 1.0)
-    return found
-
-
 FALL = 0.03
 """Fall in a substep, h^2 g in spacings, from which a fluid boils around solids: 5.5 ms for a spacing of 1 cm."""
-SAME_VOLUME = 0.02
-"""Difference between a rigid body's volume and that of its wet particles up to which all of it is in the fluid."""
 
 
 def longest_substep(scene: BaseScene) -> float:
     """Return the substep [s] up to which rigid bodies in a fluid float as deep as they are heavy; inf without any."""
-    if scene.fluid is None or not np.any(scene.gravity) or wet_solids(scene)[0].max(initial=-1) < 0:
+    if scene.fluid is None or not np.any(scene.gravity) or not len(wet_solids(scene).bulk):
         return float("inf")
     return float(np.sqrt(FALL * scene.fluid.spacing / np.linalg.norm(scene.gravity)))
-
-
-def wet_solids(scene: BaseScene) -> tuple[np.ndarray, np.ndarray]:
-    """Return which boundary samples belong to rigid bodies that are wet as a whole, with their volume.
-
-    Returns:
-        Number of the body of each sample, or -1, counted without gaps, shape (b,), int32; and the sum of kernels of
-        still fluid around each sample of a body, times its volume, shape (b,): what the body leaves of the density.
-    """
-    fluid = scene.fluid
-    assert fluid is not None
-    number, around = np.full(len(fluid.boundary), -1, np.int32), np.zeros(len(fluid.boundary))
-    place = np.full(scene.particle_count, -1)
-    place[fluid.boundary] = np.arange(len(fluid.boundary))
-    for body in scene.rigid_bodies:
-        rows = place[body.indices]
-        if body.shell or fluid.dimension != 3 or (rows < 0).any():
-            continue
-        volumes = fluid.volumes[rows]
-        if abs(volumes.sum() * fluid.spacing**3 / body.volumes.sum() - 1.0) > SAME_VOLUME:
-            continue
-        pairs = NeighbourGrid(body.rest, fluid.smoothing.support).pairs()
-        near = bell(np.linalg.norm(body.rest[pairs[:, 0]] - body.rest[pairs[:, 1]], axis=1) / fluid.smoothing.support)
-        own = volumes.copy()
-        for side in (0, 1):
-            own += np.bincount(pairs[:, side], near * volumes[pairs[:, 1 - side]], len(rows))
-        number[rows] = number.max() + 1
-        around[rows] = volumes * np.maximum(1.0 / fluid.smoothing.amplitude - own, 0.0)
-    return number, around
 
 
 def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
@@ -132,19 +87,20 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
     fluid = scene.fluid
     assert fluid is not None
     material, smoothing = fluid.material, fluid.smoothing
-    solid, around = wet_solids(scene)
+    solids = wet_solids(scene)
     sites = [np.insert(one.sites, [3], [*one.direction, one.speed], axis=1) for one in fluid.emitters]
     fill(
         table,
         device,
         members=fluid.indices,
         boundary=fluid.boundary,
-        volumes=fluid.volumes,
+        volumes=solids.volumes,
         lightest=fluid.lightest,
         yielding=yielding(scene),
-        solid=solid,
-        solids=int(solid.max(initial=-1)) + 1,
-        open=around,
+        solid=solids.number,
+        solids=len(solids.bulk),
+        bulk=solids.bulk,
+        open=solids.around,
         depot=[] if fluid.depot is None else fluid.depot,
         sites=np.concatenate([np.zeros((0, 7)), *sites]),
         nozzles=np.repeat(np.arange(len(sites)), [len(part) for part in sites]),
