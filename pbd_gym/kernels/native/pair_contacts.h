@@ -5,7 +5,7 @@
 // for.
 #pragma once
 #include "pair_search.h"
-#include "rigid_carry.h"
+#include "rebounds.h"
 #include "rooms.h"
 
 #if !PBD_BLOCK
@@ -31,6 +31,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
 
     const CarriedBodies<Group> bodies;
     ContactScales<T> scales;
+    Rebounds<Group, 1> rebounds;
     T* const valence;         // contacts of each member
     T* const moves;           // what moves each, x, y, z and 0
     T* const moved;           // where each is after the first pass
@@ -53,6 +54,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         : Search(model, body, lists, group),
           bodies(rigid, Search::rank),
           scales(scales),
+          rebounds(*this, bodies, lists, Search::boxes + 6 * Search::boxed + count, true),
           valence(Search::boxes + 6 * Search::boxed),
           moves(valence + count),
           moved(Options::PASSES > 1 ? moves + 4 * count : moves),
@@ -110,7 +112,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     // Restitution of sixteen pairs.
     PBD_INLINE W elastic(const int* from, const int* other) const {
         W mean = W(T(0));
-        if (scales.bouncy)
+        if constexpr (Options::BOUNCY)
             for (int s = 0; s < 16; ++s)
                 mean[s] = T(0.5) * (table.restitution.data[from[s]] + table.restitution.data[other[s]]);
         return mean;
@@ -130,6 +132,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             const int s = __builtin_ctz(hits), k = from[s], l = other[s];
             valence[k] += T(1);
             valence[l] += T(1);
+            if constexpr (Options::BOUNCY) rebounds.consider(k, l, scales.resting);
             if (touched < touching_room) {
                 firsts[touched] = k;
                 seconds[touched] = l;
@@ -152,7 +155,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     PBD_INLINE void find_shares(One& m, const Touch<Pairs>& t, const int* at, W contacts) const {
         if constexpr (Options::RIGID) {
             m.shares = contacts;
-            if (!scales.bouncy) return;
+            if constexpr (!Options::BOUNCY) return;
             for (int s = 0; s < 16; ++s)
                 m.shares[s] = bodies.shares(*this, at[s], {m.x[s], m.y[s], m.z[s]}, {t.nx[s], t.ny[s], t.nz[s]},
                                             contacts[s], m.crowd[s]);
@@ -380,12 +383,14 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         if (anew) Search::make_list();
         length = *Search::length_of();
         if (roomy) change_rooms();
-        found = touched = pass = 0;
+        found = touched = pass = rebounds.count = 0;
         examine_all();
         if (touched == 0) return;
         if constexpr (Options::RIGID) count_crowds();
         for (pass = 1; pass <= Options::PASSES; ++pass) {
             begin_pass();
+            if constexpr (Options::BOUNCY)
+                if (pass == 1) scales.solved = rebounds.solve(scales.roughness);
             if (touched > touching_room) {
                 examine_all();
                 continue;

@@ -127,6 +127,25 @@ template <class Bodies> struct RigidLane {
     }
     PBD_INLINE V weight(int j, int b) const { return unless_held(j, b, in.table.mass.data[j]); }
 
+    // How far from the centre of its body member j is, over how far its hand is; at most 1.
+    //
+    // Hands that go apart pull what they hold out of its place. The body turns until it points at them: where they are
+    // counts as a direction only, or at twice its distance the body would turn beyond it by as much as it was off.
+    //
+    // own: from the centre to the member's place.  hand: to its hand.
+    PBD_INLINE V reached(const Vec3<V>& own, const Vec3<V>& hand) const {
+        PBD_CONTRACT_ON
+        const V near = dot(own, own), far = dot(hand, hand);
+        return far > near ? V(root(near / far)) : V(T(1));
+    }
+    // Share of a way that is no more than the radius of a ball of body b: what hands can draw it by in an iteration,
+    // against all that holds it back.
+    PBD_INLINE V drawn(int b, const Vec3<V>& way) const {
+        PBD_CONTRACT_ON
+        const V most = size * in.table.radius.data[b], far = dot(way, way);
+        return far > most * most ? V(most / root(far)) : V(T(1));
+    }
+
     // Add what pushes a body at a place to what pulls at what is held of it.
     PBD_INLINE void note_push(T* at, const Vec3<V>& place, const Vec3<V>& p) const {
         if constexpr (Bodies::FORCES) {

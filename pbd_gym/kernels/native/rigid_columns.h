@@ -26,7 +26,7 @@ constexpr int BODY_COLUMNS = 58;
 // Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
 // moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); two
 // Coulomb coefficients, kinetic and static; the overlap that the substep began with [m]; its share in the contacts of
-// the collider; and what the contact is squeezed by, as an impulse [kg m].
+// the collider; what the contact is squeezed by, as an impulse [kg m]; and 1 where it bounces.
 constexpr int TOUCH_NORMAL = 1;
 constexpr int TOUCH_SLIP = 4;
 constexpr int TOUCH_IMPULSE = 7;
@@ -36,13 +36,16 @@ constexpr int TOUCH_STATIC = 12;
 constexpr int TOUCH_EARLY = 13;
 constexpr int TOUCH_SHARE = 14;
 constexpr int TOUCH_LOAD = 15;
-constexpr int TOUCH_NUMBERS = 16;
+constexpr int TOUCH_BOUNCES = 16;
+constexpr int TOUCH_NUMBERS = 17;
 // Contacts of a body with colliders that are solved together, for each of its particles.
 constexpr int TOUCH_ROOM = 2;
 
 // Balls of other bodies that one ball may be near; more of them are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
 // Numbers of a contact between two bodies (rigid_meetings.h).
-constexpr int MEETING_NUMBERS = 23;
+constexpr int MEETING_NUMBERS = 24;
+// Numbers of a contact that bounces (rebounds.h).
+constexpr int REBOUND_NUMBERS = 21;
 
 }  // namespace pbd

@@ -96,11 +96,17 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
             Vec3<V> push = {none, none, none}, spin = push;
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> r = turn * on.place_in(j, offset);
-                const Vec3<V> d = on.load3(in.place(j)) - (center + r);
-                const Vec3<V> p = on.unless_held(j, b, in.table.push.data[j]) * d;
+                const Vec3<V> here = on.load3(in.place(j)), d = here - (center + r);
+                const V m = on.unless_held(j, b, in.table.push.data[j]), free = on.load(in.w + in.members[j] * LANES);
+                Vec3<V> p = m * d, moment = cross(r, p);
+                if (any(free <= none)) {
+                    const Vec3<V> hand = here - center;
+                    const V near = on.reached(r, hand), part = on.drawn(b, near * hand - r);
+                    p = choose(free > none, p, (m * on.drawn(b, d)) * d);
+                    moment = choose(free > none, moment, (m * near * part) * cross(r, hand));
+                }
                 push = push + p;
-                spin = spin + cross(r, p);
-                const V free = on.load(in.w + in.members[j] * LANES);
+                spin = spin + moment;
                 on.note_push(at, center + r, choose(free > none, p, {none, none, none}));
             }
             const Sym3<V> lightness = in_axes(turn, on.inverse(at));

@@ -82,9 +82,14 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
             Vec3<V> gone = {none, none, none}, spin = gone;
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> from = on.load3(in.place_before(j)), d = on.load3(in.place(j)) - from;
-                const V m = on.weight(j, b);
+                const V m = on.weight(j, b), free = on.load(in.w + in.members[j] * LANES);
                 gone = gone + m * d;
-                spin = spin + m * cross(from - start, d);
+                Vec3<V> moment = m * cross(from - start, d);
+                if (any(free <= none)) {
+                    const Vec3<V> own = before * on.place_in(j, offset);
+                    moment = choose(free > none, moment, (m * on.reached(own, from - start)) * cross(own, d));
+                }
+                spin = spin + moment;
             }
             if constexpr (Options::FORCES) begin_pull(on, b);
             gone = on.inv_mass(at) * gone;

@@ -21,7 +21,7 @@ _TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, early, nx, ny, nz, ux, uy, uz,
 
 
 @functools.cache
-def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
+def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
     """Build the contacts of a body with the colliders of all parts, in their order.
 
     Args:
@@ -29,13 +29,15 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
+        bouncing: whether some collider has a restitution.
     """
     vec, scalar = wide.vec, wide.scalar
     colliders_: Any = table_type(scalar)
     body_: Any = body_type(vec)
     rigid_: Any = scratch_type(vec)
     substep_: Any = substep_type(vec)
-    solve_code = rigid_call("solve_touches", wide, options, arguments="model, body, rigid, now, group, b, count")
+    arguments = "model, body, rigid, now, group, b, count"
+    solve_code = rigid_call("solve_touches", wide, options, bouncing, arguments=arguments)
 
     @wp.func_native(solve_code)
     def solve(
@@ -128,11 +130,14 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                 body.frames, k, 0, rigid.bodies[group, b, CENTER], rigid.bodies[group, b, CENTER + 1],
                 rigid.bodies[group, b, CENTER + 2],
             )  # fmt: skip
-            if any_positive(model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)):
+            # Nothing of the body is deeper in the collider than this. A ball that a hand pulls out of its place may be,
+            # and must not count only where another environment of the group has its body near.
+            deepest = model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)
+            if any_positive(deepest):
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
                     px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
-                    depth = radius - distance(colliders, k, px, py, pz)
+                    depth = wp.min(radius - distance(colliders, k, px, py, pz), deepest)
                     if any_positive(depth):
                         nx, ny, nz = normal(colliders, k, px, py, pz)
                         reach = radius - depth

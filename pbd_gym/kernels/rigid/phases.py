@@ -58,7 +58,7 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
     colliders_ = table_type(wide.scalar)
     find, turn, gather, settle = make_motion(wide, options, data, bouncing)
-    collide = make_collide(wide, options, data, parts) if parts else None
+    collide = make_collide(wide, options, data, parts, bouncing) if parts else None
     find_near, part = _make_meetings(wide, options, data) if options.particle_contacts else (None, None)
 
     @wp.func
@@ -98,7 +98,9 @@ def _make_meetings(wide: Wide, options: SweepOptions, data: Any) -> tuple[Any, A
     find_code = rigid_call(
         "find_near_bodies", wide, options, arguments="model, body, rigid, group, thread, thread_count"
     )
-    part_code = rigid_call("part_bodies", wide, options, arguments="model, body, rigid, now, round, group, thread")
+    part_code = rigid_call(
+        "part_bodies", wide, options, options.bouncy, arguments="model, body, rigid, now, round, group, thread"
+    )
 
     @wp.func_native(find_code)
     def find(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int) -> None: ...
