@@ -425,7 +425,7 @@ def draw_water(
     launch(tint, inputs=[grid, view, box, water, clear, top, bottom, under, visible, out])
 
 
-def _grid(buffers: Any, frame: Frame, view: Any, box: wp.vec4i, scale: float) -> tuple[Any, float]:
+def _grid(buffers: Any, frame: Frame, view: Any, box: Any, scale: float) -> tuple[Any, float]:
     """Return the grid over a box of pixels, and the radius of a particle in its cells; scale: pixels per metre."""
     grid: Any = Grid()
     step = max(1, int(np.ceil(scale * frame.drop_radius / CELLS)))
