@@ -61,6 +61,7 @@ COMPILING = (
     "sim/test_newton.py",
     "sim/test_parameters.py",
     "sim/test_rigid_energy.py",
+    "sim/test_rigid_hands.py",
     "sim/test_rigid_meetings.py",
     "sim/test_rigid_overlaps.py",
     "sim/test_si_forces.py",

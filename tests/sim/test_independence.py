@@ -55,7 +55,7 @@ def simulate(model: Model, rows: np.ndarray) -> list[dict[str, np.ndarray]]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["rope", "towel"])
+@pytest.mark.parametrize("kind", ["rope", "towel", "blocks"])
 def test_an_environment_does_not_see_the_others_of_its_group(kind: str) -> None:
     together = simulate(Model(scene_of(kind), ENVS, lanes=4), np.arange(ENVS))
     single = Model(scene_of(kind), 1, lanes=1)

@@ -21,7 +21,13 @@ constexpr int BODY_GONE = 46;
 // What has pushed the body in the substep beyond what it has gone by, as impulses times the substep (3) [kg m], and
 // their moment about the origin of the world (3): what is held of it takes that up. Where forces at grips are summed.
 constexpr int BODY_PULL = 52;
-constexpr int BODY_COLUMNS = 58;
+// The same numbers from BODY_OFFSET on where hands are torn out of a body, if what is held counts as heavy now, and the
+// other way round; and 1 where they are torn out of it, else 0.
+constexpr int BODY_OTHER = 58;
+constexpr int BODY_TORN = 74;
+// Where the centre of its mesh is (3) [m], which its reach is measured from.
+constexpr int BODY_ORIGIN = 75;
+constexpr int BODY_COLUMNS = 78;
 
 // Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
 // moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); two

@@ -37,6 +37,18 @@ template <class Wide> struct RigidTouch {
     const Wide &kinetic, &sticking;  // Coulomb coefficients
 };
 
+// Begin the search for contacts of body b: find where its mesh is.
+template <class L, class Options, class Model, class Body, class Scratch>
+inline CUDA_CALLABLE void begin_touches(const Model& model, const Body& body, const Scratch& rigid, int group, int b) {
+    PBD_CONTRACT_ON
+    const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
+    auto* const at = in.body(b);
+    for (int lane = 0; lane < L::ROUNDS; ++lane) {
+        const RigidLane on(in, lane);
+        on.store3(at + BODY_ORIGIN * L::LANES, on.center(at) - on.turn(at) * on.offset(at));
+    }
+}
+
 // Note contact number `count` of body b, that of its member j with collider k.
 template <class L, class Options, class Model, class Body, class Scratch, class Substep, class Wide>
 inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
@@ -63,6 +75,10 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         const Vec3<V> slip = went + cross(turn, arm) - surface;
         const V along = dot(slip, n);
         V deep = on.load(touch.depth.c), early = on.load(touch.early.c);
+        // What a hand is torn out of is not where the hand is.
+        const auto elsewhere =
+            (on.load(at + BODY_TORN * LANES) > none) & (on.load(in.w + in.members[j] * LANES) <= none);
+        deep = elsewhere ? none : deep;
         // Later rounds are for environments in which bodies meet.
         if (round > 0) deep = on.load((const T*)(rigid.busy.data + group)) > none ? deep : none;
         // What rounding leaves goes with the rest, as a speed that nobody sees.

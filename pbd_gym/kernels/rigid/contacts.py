@@ -13,7 +13,7 @@ from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
-from pbd_gym.kernels.data.rigid import CENTER, ROOM, scratch_type
+from pbd_gym.kernels.data.rigid import ORIGIN, ROOM, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.motion import rigid_call
 
@@ -50,6 +50,9 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         count: int,
     ) -> None: ...
 
+    @wp.func_native(rigid_call("begin_touches", wide, options, arguments="model, body, rigid, group, b"))
+    def begin(model: data, body: body_, rigid: rigid_, group: int, b: int) -> None: ...
+
     def then(before: Any, last: Any) -> Any:
         @wp.func
         @no_type_check
@@ -71,6 +74,7 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int
     ):  # fmt: skip
         """Keep body ``b`` out of colliders."""
+        begin(model, body, rigid, group, b)
         count = touch(model, colliders, body, rigid, now, round, group, b, 0)
         if count > 0:
             solve(model, body, rigid, now, group, b, count)
@@ -127,8 +131,8 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         room = wp.static(ROOM) * (model.rigid.offsets[b + 1] - first)
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
             cx, cy, cz = to_local(
-                body.frames, k, 0, rigid.bodies[group, b, CENTER], rigid.bodies[group, b, CENTER + 1],
-                rigid.bodies[group, b, CENTER + 2],
+                body.frames, k, 0, rigid.bodies[group, b, ORIGIN], rigid.bodies[group, b, ORIGIN + 1],
+                rigid.bodies[group, b, ORIGIN + 2],
             )  # fmt: skip
             # Nothing of the body is deeper in the collider than this. A ball that a hand pulls out of its place may be,
             # and must not count only where another environment of the group has its body near.
