@@ -20,6 +20,7 @@
 #include "fluid_chunks.h"
 #include "fluid_density.h"
 #include "fluid_group.h"
+#include "fluid_lift.h"
 #include "fluid_search.h"
 #include "fluid_stress.h"
 #include "fluid_velocity.h"
