@@ -1,12 +1,12 @@
 // The lift of solids that are all in a fluid: what the fluid that they displace would be pushed by.
 //
 // What the samples of a body feel is the weight of the fluid that its particles leave room for, which is some percent
-// off, more so for long substeps, and what the fluid bears like a solid at rest. Bodies of nearly its density would sink,
-// rise or stick by that. In a body's place fluid would have moved as the fluid around it does, so pressure pushes the
-// body by rho V <dx>, with the mean shift <dx> of the fluid around it by the density constraints: Archimedes, and the
-// acceleration of the fluid. While a body is slow in the fluid that and a drag replace what samples feel: all drag is
-// less than what they are wrong by. The fluid around the body gets the difference, so momentum is kept. Where a part of
-// a body is dry, or it is fast, its samples count alone.
+// off, more so for long substeps, and what the fluid bears like a solid at rest. Bodies of nearly its density would
+// sink, rise or stick by that. In a body's place fluid would have moved as the fluid around it does, so pressure pushes
+// the body by rho V <dx>, with the mean shift <dx> of the fluid around it by the density constraints: Archimedes, and
+// the acceleration of the fluid. While a body is slow in the fluid that and a drag replace what samples feel: all drag
+// is less than what they are wrong by. The fluid around the body gets the difference, so momentum is kept. Where a part
+// of a body is dry, or it is fast, its samples count alone.
 #pragma once
 #include "fluid_group.h"
 
@@ -16,8 +16,8 @@ namespace pbd {
 template <class Group>
 struct FluidLift {
     using T = typename Group::T;
-    // Numbers of a sample: kernel sum, shift and slip of the fluid around it, sum of products of kernels; and of a body: its own shift, and the
-    // shift of a particle of the fluid per unit of kernel sum.
+    // Numbers of a sample: kernel sum, shift and slip of the fluid around it, sum of products of kernels; and of a
+    // body: its own shift, and the shift of a particle of the fluid per unit of kernel sum.
     static constexpr int SAMPLE = 8, BODY = 6;
     // Share of the lift that samples may be wrong by.
     static constexpr double WRONG = 0.5;
@@ -25,8 +25,8 @@ struct FluidLift {
     static constexpr double SLOW = 0.1;
     // Drag of a blunt body that is slow, over half the density, its cross-section and the square of its speed.
     static constexpr double DRAG = 1.0;
-    // Unevenness of the fluid around a body, as a share of its size, up to which all of it is wet, and from which a part
-    // of it is dry.
+    // Unevenness of the fluid around a body, as a share of its size, up to which all of it is wet, and from which a
+    // part of it is dry.
     static constexpr double EVEN = 0.12, DRY = 0.22;
 
     Group& fluid;
@@ -147,7 +147,8 @@ struct FluidLift {
             }
         }
         if (!(kernels > T(0)) || !(usual > T(0))) return;
-        const T volume = table.bulk.data[body], spacing = T(2) * table.radius, length = spacing * wp::pow(volume, T(1.0 / 3.0));
+        const T volume = table.bulk.data[body], spacing = T(2) * table.radius,
+                length = spacing * wp::pow(volume, T(1.0 / 3.0));
         T lift[3], flow[3], square = T(0), beyond = T(0), speed = T(0);
         for (int a = 0; a < 3; ++a) {
             shift[a] /= kernels;
@@ -166,8 +167,8 @@ struct FluidLift {
         }
         const T wrong = T(WRONG) * pushed * volume / mass_sum, error = root(beyond);
         if (!(error > T(0))) return;
-        const T share = wet_share(body, center, kernels / usual) * (T(1) - speed / slow) *
-                        (error > wrong ? wrong / error : T(1));
+        const T share =
+            wet_share(body, center, kernels / usual) * (T(1) - speed / slow) * (error > wrong ? wrong / error : T(1));
         // What the fluid gets in return is a part of its shift.
         const T damped = share / (T(1) + share * volume * squares / (kernels * kernels));
         for (int a = 0; a < 3; ++a) {
