@@ -315,3 +315,37 @@ def test_balls_touch_at_their_radii_where_there_is_a_surface() -> None:
     solver.step(state, control, 0.01)
     x = state.get_positions()[0, balls]
     assert np.linalg.norm(x[1] - x[0]) == pytest.approx(0.04, rel=1e-3)
+
+
+def test_what_comes_quickly_is_seen_in_time() -> None:
+    """Guards active pairs, which last for some substeps: nothing gets through meanwhile, from wherever it starts.
+
+    Sheets that are thrown at each other, and a ball at a sheet. When what is quick was not looked for on its way, up to
+    9 of 16 pairs of sheets passed each other, and 11 of 16 balls at 6 m/s.
+    """
+    starts = np.linspace(0.03, 0.15, 16)
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    sheets = []
+    for place in ((0.0, 0.0, -0.1), (0.004, 0.3, -0.095)):
+        cloth = scene.add_cloth(12, 12, (0.2, 0.2), Fabric.preset("towel"), place, LYING, lines=True, tethers=False)
+        scene.add_surface_contacts(cloth.triangles, THICKNESS, 0.5)
+        sheets.append(cloth.indices.ravel())
+    one, other = sheets
+    ball = scene.add_particles([[0.013, 1.0, 0.011]], 0.001)
+    scene.add_particle_contacts(ball, 0.5 * THICKNESS)
+    solver = Solver(Model(scene, len(starts), lanes=4), 32, quiet=True)
+    state, control = solver.state(), solver.control()
+    spots = scene.positions[one]
+    below = one[np.argsort(np.hypot(spots[:, 0] - 0.013, spots[:, 2] - 0.011))[:4]]
+    for thrown, met, height, speeds in ((other, one, 0.3, (2.0, 2.7, 6.0)), (ball, below, 1.0, (2.0, 4.0, 6.0))):
+        for speed in speeds:
+            x = np.tile(scene.positions, (len(starts), 1, 1))
+            v = np.zeros_like(x)
+            x[:, thrown, 1] += (starts - height)[:, None]
+            v[:, thrown, 1], v[:, one, 1] = -0.5 * speed, 0.5 * speed
+            state.reset()
+            state.set_positions(x)
+            state.set_velocities(v)
+            solver.step(state, control, 0.08)
+            y = state.get_positions()[..., 1]
+            assert (y[:, thrown].mean(axis=1) > y[:, met].mean(axis=1)).all(), speed

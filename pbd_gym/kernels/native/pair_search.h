@@ -10,6 +10,7 @@
 // Members of one environment are rows of sixteen numbers side by side, one line of the cache each in single precision.
 // Pairs are worked on sixteen at a time as well, whatever the number of lanes: their rows are transposed in registers.
 #pragma once
+#include "active_pairs.h"
 #include "contact_response.h"
 #include "transpose.h"
 
@@ -54,6 +55,8 @@ template <class Group> struct PairSearch : Group {
     T* const xs;
     const T* const ys;
     const T* const zs;
+    T* const lows;  // corners of the boxes that hold the ways of members, where some are quick
+    T* const highs;
     T* const boxes;
     const int room;       // sixteens in the list of an environment
     const unsigned rest;  // which of the last sixteen there are
@@ -66,14 +69,18 @@ template <class Group> struct PairSearch : Group {
           boxed(16 * ((chunks + 15) / 16)),
           xs(lists.spots.data + rank * lists.spots.shape[1]),
           ys(xs + 16 * chunks),
-          zs(ys + 16 * chunks),
-          boxes(xs + 48 * chunks),
+          zs(xs + 32 * chunks),
+          lows(xs + 48 * chunks),
+          highs(xs + 96 * chunks),
+          boxes(xs + 144 * chunks),
           room(lists.near.shape[2] / 2),
           rest(0xFFFFu >> (16 * chunks - count)) {}
 
     PBD_INLINE int* list_of() const { return lists.near.data + (rank * LANES + environment) * 2 * room; }
     // -1 where there was no room.
-    PBD_INLINE int* length_of() const { return lists.counts.data + rank * LANES + environment; }
+    PBD_INLINE int* length_of() const {
+        return lists.counts.data + (rank * LANES + environment) * lists.counts.shape[2];
+    }
 
     // Position of a member of one environment, and the normal of its patch.
     PBD_INLINE wp::vec_t<3, T> at(int k) const {
@@ -111,7 +118,11 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Fill the rows of each member in each environment.
-    PBD_INLINE void fill_rows() const {
+    //
+    // drift:    what members move by in the mean in each, along each axis, where active pairs are renewed, else null.
+    // farthest: then how far the quickest one gets.
+    PBD_APART void fill_rows(const T* drift, T* farthest) const {
+        V most = V(T(0));
         for (int k = 0; k < count; ++k) {
             T* const to = rows + NUMBERS * k;
             const T* const now = Group::place_of(k);
@@ -122,13 +133,25 @@ template <class Group> struct PairSearch : Group {
                 const T* const traction = (const T*)Group::body.traction.data + members[k] * LANES;
                 weight = weight_of<L>(weight, L::load(traction, 0));
                 flat = L::load(patch + 3 * LANES, 0);
-                put(to + 8, L::load(patch, 0), L::load(patch + LANES, 0), L::load(patch + 2 * LANES, 0), V(T(0)));
+                V far = V(T(0));
+                if (drift) {
+                    V gone[3];
+                    for (int a = 0; a < 3; ++a)
+                        gone[a] = (L::load(now + a * LANES, 0) - L::load(before + a * LANES, 0) -
+                                   L::load(drift + a * LANES, 0)) *
+                                  Group::inv_sizes(0);
+                    far = headway(gone[0], gone[1], gone[2], table.cell - table.skin);
+                    most = far > most ? far : most;
+                }
+                put(to + 8, L::load(patch, 0), L::load(patch + LANES, 0), L::load(patch + 2 * LANES, 0), far);
             }
             put(to, L::load(now, 0), L::load(now + LANES, 0), L::load(now + 2 * LANES, 0), weight);
             put(to + 4, L::load(before, 0), L::load(before + LANES, 0), L::load(before + 2 * LANES, 0), flat);
+            if (Options::SURFACES && !drift) continue;  // these do not change
             const Row traits = *(const Row*)(table.traits.data + 4 * k);
             for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = traits;
         }
+        L::store(farthest, 0, most);
     }
 
     // How far a member is from its anchor, in all environments.
@@ -142,7 +165,7 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Find the environments whose lists are worn out: 1 for these, else 0.
-    PBD_INLINE void find_worn(T* worn) const {
+    PBD_APART void find_worn(T* worn) const {
         PBD_CONTRACT_ON
         const V shrink = Group::inv_sizes(0);
         V lx = V(T(1e30)), ly = lx, lz = lx, hx = -lx, hy = hx, hz = hx;
@@ -196,7 +219,7 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Note where the members of an environment are. The last sixteen are filled up with the last one.
-    PBD_INLINE void place() const {
+    PBD_APART void place() const {
         PBD_CONTRACT_ON
         for (int k = 0; k < 16 * chunks; k += 16) {
             int at[16];
@@ -206,6 +229,31 @@ template <class Group> struct PairSearch : Group {
             Pairs::store(xs + k, 0, px * Group::inv_size());
             Pairs::store(xs + 16 * chunks + k, 0, py * Group::inv_size());
             Pairs::store(xs + 32 * chunks + k, 0, pz * Group::inv_size());
+        }
+    }
+
+    // The same, and where quick ones get until active pairs are renewed.
+    //
+    // drift: what members move by in the mean, along each axis.
+    PBD_APART void place_quick(const T* drift) const {
+        PBD_CONTRACT_ON
+        place();
+        for (int k = 0; k < 16 * chunks; k += 16) {
+            int at[16];
+            for (int s = 0; s < 16; ++s) at[s] = wp::min(k + s, count - 1);
+            W p[4], q[4], n[4], way[3];
+            const T* const first = rows + stride * environment;
+            columns(first + 8, NUMBERS, at, n[0], n[1], n[2], n[3]);
+            columns(first, NUMBERS, at, p[0], p[1], p[2], p[3]);
+            columns(first + 4, NUMBERS, at, q[0], q[1], q[2], q[3]);
+            const W goes = n[3] > T(0) ? W(T(RENEWED - 1) * Group::inv_size()) : W(T(0));
+            for (int a = 0; a < 3; ++a) way[a] = goes * (p[a] - q[a] - drift[a * LANES + environment]);
+            const W astray = T(ASTRAY) * root(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+            for (int a = 0; a < 3; ++a) {
+                const W from = p[a] * Group::inv_size(), to = from + way[a];
+                Pairs::store(lows + 16 * chunks * a + k, 0, (from < to ? from : to) - astray);
+                Pairs::store(highs + 16 * chunks * a + k, 0, (from < to ? to : from) + astray);
+            }
         }
     }
 
@@ -220,14 +268,32 @@ template <class Group> struct PairSearch : Group {
         return bits(dx * dx + dy * dy + dz * dz < W(reach * reach));
     }
 
+    // How far boxes are apart along an axis, from their lower and upper ends.
+    PBD_INLINE static W between(W low, W high, W its_low, W its_high) {
+        const W above = its_low - high, below = low - its_high;
+        return at_least(above > below ? above : below, 0);
+    }
+
+    // Likewise of the ways of members.
+    PBD_INLINE unsigned passing(int k, int d, T reach) const {
+        PBD_CONTRACT_ON
+        W apart[3];
+        for (int a = 0; a < 3; ++a) {
+            const T* const low = lows + 16 * chunks * a;
+            const T* const high = highs + 16 * chunks * a;
+            apart[a] = between(W(low[k]), W(high[k]), Pairs::load(low + 16 * d, 0), Pairs::load(high + 16 * d, 0));
+        }
+        return bits(apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2] < W(reach * reach));
+    }
+
     // What is left of these bits where members reach differently far, or where no table says which can collide.
-    PBD_INLINE unsigned chosen(int k, int d, unsigned hits, T skin) const {
+    PBD_INLINE unsigned chosen(int k, int d, unsigned hits, T skin, bool all) const {
         PBD_CONTRACT_ON
         unsigned left = 0;
         for (; hits; hits &= hits - 1) {
             const int s = __builtin_ctz(hits), other = 16 * d + s;
             const T ex = xs[k] - xs[other], ey = ys[k] - ys[other], ez = zs[k] - zs[other];
-            const bool in_reach = ex * ex + ey * ey + ez * ez < Group::limit_of(k, other, skin);
+            const bool in_reach = all || ex * ex + ey * ey + ez * ez < Group::limit_of(k, other, skin);
             left |= (in_reach && (has_masks || Group::strangers(k, other)) ? 1u : 0u) << s;
         }
         return left;
@@ -248,40 +314,47 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Which of the sixteen `c` are near the box of the sixteen `d`, a bit for each.
-    PBD_INLINE unsigned near_box(int c, int d, T reach) const {
+    template <bool quick> PBD_INLINE unsigned near_box(int c, int d, T reach) const {
         PBD_CONTRACT_ON
-        const W mx = Pairs::load(xs + 16 * c, 0), my = Pairs::load(ys + 16 * c, 0), mz = Pairs::load(zs + 16 * c, 0);
-        const T* const its = boxes + d;
-        const W lx = W(its[0]) - mx, ly = W(its[boxed]) - my, lz = W(its[2 * boxed]) - mz;
-        const W hx = mx - W(its[3 * boxed]), hy = my - W(its[4 * boxed]), hz = mz - W(its[5 * boxed]);
-        const W ex = at_least(lx > hx ? lx : hx, 0), ey = at_least(ly > hy ? ly : hy, 0);
-        const W ez = at_least(lz > hz ? lz : hz, 0);
-        return bits(ex * ex + ey * ey + ez * ez < W(reach * reach)) & real(c);
+        W apart[3];
+        for (int a = 0; a < 3; ++a) {
+            const W low = Pairs::load((quick ? lows : xs) + 16 * (chunks * a + c), 0);
+            const W high = quick ? Pairs::load(highs + 16 * (chunks * a + c), 0) : low;
+            apart[a] = between(low, high, W(boxes[a * boxed + d]), W(boxes[(3 + a) * boxed + d]));
+        }
+        return bits(apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2] < W(reach * reach)) & real(c);
+    }
+
+    // Find the boxes of all sixteens, or of their ways.
+    template <bool quick> PBD_INLINE void make_boxes() const {
+        for (int c = 0; c < chunks; ++c)
+            for (int a = 0; a < 3; ++a) {
+                const int at = 16 * (a * chunks + c);
+                boxes[a * boxed + c] = __builtin_reduce_min(Pairs::load((quick ? lows : xs) + at, 0));
+                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(Pairs::load((quick ? highs : xs) + at, 0));
+            }
     }
 
     // Visit the pairs whose members are no farther apart than they reach, and a skin.
     //
     // visit: (member, number of sixteen others, a bit for each of these that it may touch). Those of the same two
     //        sixteens come together; each meets others in order of numbers.
-    template <class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
-        for (int c = 0; c < chunks; ++c)
-            for (int a = 0; a < 3; ++a) {
-                const W p = Pairs::load(xs + 16 * (a * chunks + c), 0);
-                boxes[a * boxed + c] = __builtin_reduce_min(p);
-                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(p);
-            }
+    // quick: whether all are visited that may come as near on their ways.
+    template <bool quick = false, class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
+        PBD_CONTRACT_ON
+        make_boxes<quick>();
         const T reach = widest + skin;
         const unsigned short* const allowed = table.strangers.data;
         for (int c = 0; c < chunks; ++c) {
             for (int first = c / 16 * 16; first < chunks; first += 16) {
                 for (unsigned left = beside(c, first, reach); left; left &= left - 1) {
                     const int d = first + __builtin_ctz(left);
-                    for (unsigned flags = near_box(c, d, reach); flags; flags &= flags - 1) {
+                    for (unsigned flags = near_box<quick>(c, d, reach); flags; flags &= flags - 1) {
                         const int s = __builtin_ctz(flags), k = 16 * c + s;
-                        unsigned hits = closer(k, d, reach);
+                        unsigned hits = quick ? passing(k, d, reach) : closer(k, d, reach);
                         hits &= has_masks ? allowed[k * chunks + d] : real(d);
                         hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
-                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin);
+                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin, quick);
                         visit(k, d, hits);
                     }
                 }
@@ -290,7 +363,7 @@ template <class Group> struct PairSearch : Group {
     }
 
     // List the pairs of an environment that may touch until the list is worn out.
-    PBD_INLINE void make_list() const {
+    PBD_APART void make_list() const {
         int* const list = list_of();
         int length = 0;
         scan(table.skin, [&](int k, int d, unsigned hits) {
@@ -307,8 +380,13 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // Visit what is listed for an environment, or would be if there were room, as `scan` does.
+    // Visit what is listed for an environment, or would be if there were room, as `scan` does. Where there are patches
+    // nothing is listed, and what may touch now is visited.
     template <class Visit> PBD_INLINE void each_row(Visit&& visit) const {
+        if constexpr (Options::SURFACES) {
+            place();
+            return scan(T(0), visit);
+        }
         const int length = *length_of();
         const int* const list = list_of();
         for (int n = 0; n < length; ++n) visit(list[2 * n], (unsigned)list[2 * n + 1] >> 16, list[2 * n + 1] & 0xFFFF);

@@ -5,6 +5,7 @@
 #pragma clang diagnostic ignored "-Wpsabi"  // vectors that are wider than registers are passed within a module only
 #endif
 
+#include "active_pairs.h"
 #include "agitation.h"
 #include "air_drag.h"
 #include "algebra.h"
