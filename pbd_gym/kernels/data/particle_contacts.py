@@ -156,6 +156,9 @@ def lists_type(vec: Any) -> Any:
         positions, those at the start of the substep, patches, and the reach of quick members, shape
         (groups, 11 k lanes)
         """
+        spread: wp.array2d[scalar]
+        """how far the members of each environment moved against each other in a substep then, root mean square, in the
+        sizes of the scene [m], shape (groups, lanes)"""
         kept: wp.array2d[scalar]
         """on one thread scratch: :data:`KEPT` numbers of each sixteen touching pairs"""
         valence: wp.array2d[vec]
@@ -174,7 +177,7 @@ def lists_type(vec: Any) -> Any:
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
-        of their bodies: shape (groups, 144 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
+        of their bodies: shape (groups, 192 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
         [m] and numbers of members, cell by cell, shape (groups, 4 k)"""
         cells: wp.array2d[wp.int32]
         """scratch in blocks: start of each cell of the grid, then the cell of each member"""

@@ -5,7 +5,10 @@
 // candidates were searched for, nor what other environments do: an environment comes to the same bits wherever it is. A
 // control step begins with all of them anew, since states are set between control steps.
 //
-// What is so quick that it may come from farther than candidates are is looked for on its way.
+// Two members go on as they do, relative to each other, but for what forces, lines and other contacts change: a share
+// of how far they go, in whatever direction; how far the members of their environment go, since one that is at rest may
+// be pulled along; and what falls from rest. They are active if the gap between them may close meanwhile, and if they
+// come near enough on their way. Candidates are sought along the ways of all members, however fast these are.
 #pragma once
 #include "contact_geometry.h"
 
@@ -13,25 +16,11 @@ namespace pbd {
 
 // Substeps for which pairs are active.
 constexpr int RENEWED = 8;
-// How fast a gap may close meanwhile: as it does now, and a share of how fast the two move against each other in
-// whatever direction, which grows in proportion to the time. In any case by so much [m, in the sizes of the scene], and
-// by what falls from rest.
-constexpr double ANY_WAY = 0.5, LEAST_AHEAD = 0.0005;
-// A member is quick that moves farther than that, against the mean of all, in the largest distance at which two members
-// touch.
-constexpr double QUICK = 0.5;
-// How far off its way a quick member may come, as a share of that.
-constexpr double ASTRAY = 0.25;
-
-// How far a member gets until active pairs are renewed if it is quick, else 0.
-//
-// x, y, z: what this substep has moved it by, against the mean, in the sizes of the scene.
-template <class V> PBD_INLINE V headway(V x, V y, V z, Element<V> widest) {
-    PBD_CONTRACT_ON
-    using T = Element<V>;
-    const V far = T(RENEWED - 1) * root(x * x + y * y + z * z);
-    return far > T(QUICK) * widest ? far : V(T(0));
-}
+// Share of their way by which two members may stray from it; the most that they stray in a substep by being pulled
+// along [m, in the sizes of the scene]; and by how much they do in any case.
+constexpr double ASTRAY = 0.5, PULLED_ALONG = 0.001, LEAST_AHEAD = 0.0005;
+// Share of that by which they stray beside the gap between them: within its reach it is wider than they are apart.
+constexpr double BESIDE = 0.1;
 
 // Ranks of active pairs: those of rank r may touch from the substep 2 r after the renewal on, and not before. So fewer
 // are looked at.
@@ -40,51 +29,48 @@ constexpr int RANKS = 4;
 // The highest rank that may touch, so many substeps after a renewal.
 PBD_INLINE int rank_at(int substeps) { return substeps / 2; }
 
+// How far two members may stray from their way in so many substeps even if they do not move, in the sizes of the scene.
+template <class T> PBD_INLINE T pulled_along(T substeps, const ContactScales<T>& scales) {
+    PBD_CONTRACT_ON
+    const T pull = wp::min(scales.spread, T(PULLED_ALONG));
+    return substeps * pull + substeps * substeps * (scales.fall * scales.inv_size);
+}
+
 // Rank of two members, one of them a patch, that may touch within the next substeps, else RANKS. Creases are taken to
 // be as wide as in cloth that moves.
-//
-// quick: whether some members may be quick.
 template <class L, class Options>
 PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
-                                 ContactScales<typename L::T> scales, bool quick) {
+                                 ContactScales<typename L::T> scales) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
     scales.agitation = T(1);
     const Standing<L> s = standing<L, Options>(a, b, scales);
-    const V none = V(T(0)), shrink = V(scales.inv_size), shrink2 = shrink * shrink;
-    const V dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
-    const V ux = dx - s.px, uy = dy - s.py, uz = dz - s.pz;
+    const V none = V(T(0)), shrink = V(scales.inv_size);
+    const V dx = (a.x - b.x) * shrink, dy = (a.y - b.y) * shrink, dz = (a.z - b.z) * shrink;
+    const V px = s.px * shrink, py = s.py * shrink, pz = s.pz * shrink;
+    const V ux = dx - px, uy = dy - py, uz = dz - pz;
     const auto flat = s.flat > none;
-    const V d2 = dx * dx + dy * dy + dz * dz, length = root(d2), apart = root(s.px * s.px + s.py * s.py + s.pz * s.pz);
-    const V u2 = ux * ux + uy * uy + uz * uz, moved = root(u2) * shrink;
-    const V gap = flat ? dx * s.nx + dy * s.ny + dz * s.nz : length;
-    const V before = flat ? s.px * s.nx + s.py * s.ny + s.pz * s.nz : apart;
-    const V closing = at_least(before - gap, 0) * shrink, room = s.outer - s.least;
-    const V nearer = (gap < before ? gap : before) * shrink, range = root(s.range2), rest2 = d2 * shrink2;
-    const V beside = flat ? (d2 - gap * gap) * shrink2 : none;
-    const V fall = scales.fall * shrink;
-    V rank = V(T(RANKS)), near = none;
+    const V d2 = dx * dx + dy * dy + dz * dz, u2 = ux * ux + uy * uy + uz * uz, du = dx * ux + dy * uy + dz * uz;
+    const V moved = root(u2), range = root(s.range2);
+    const V gap = flat ? dx * s.nx + dy * s.ny + dz * s.nz : root(d2);
+    const V before = flat ? px * s.nx + py * s.ny + pz * s.nz : root(px * px + py * py + pz * pz);
+    const V change = gap - before, closing = at_least(-change, 0), nearer = gap < before ? gap : before;
+    // Beside the gap, where the two are nearest on their way, and how far they are apart where they are nearest at all.
+    const V b2 = at_least(d2 - gap * gap, 0), v2 = at_least(u2 - change * change, 0), bv = du - gap * change;
+    const V back = at_least(-du / at_least(u2, 1e-30), 0), beside = at_least(-bv / at_least(v2, 1e-30), 0);
+    V rank = V(T(RANKS));
     for (int r = RANKS - 1; r >= 0; --r) {
-        const T substeps = T(2 * r + 1), share = substeps / T(RENEWED - 1);
-        const V sooner = closing + (share * T(ANY_WAY)) * moved, brake = sooner * (T(1) / scales.braking);
-        const V ahead = substeps * sooner + (T(LEAST_AHEAD) + substeps * substeps * fall);
-        const V latest = s.least + (brake < room ? brake : room) + ahead;
-        // Beside the gap they may slide as fast as they move.
-        const V slide = substeps * moved + ahead, width = s.width + slide;
-        const V reach = range + (slide < scales.margin ? slide : V(scales.margin));
-        if (r == RANKS - 1) near = reach;
-        rank = ((nearer < latest) & (rest2 < reach * reach) & (beside <= width * width)) ? V(T(r)) : rank;
-    }
-    if (!quick) return rank;
-    // Where the two are nearest on their way, if they are farther apart than that.
-    const auto far = ((a.headway + b.headway) > none) & (rest2 >= near * near);
-    const V back = at_least(-(dx * ux + dy * uy + dz * uz) / at_least(u2, 1e-30), 0);
-    const V zone = root(s.least * s.least + s.width * s.width);
-    for (int r = RANKS - 1; r >= 0; --r) {
-        const V when = back < T(2 * r + 1) ? back : V(T(2 * r + 1)), wider = zone + T(ASTRAY) * when * moved;
-        const V mx = dx + when * ux, my = dy + when * uy, mz = dz + when * uz;
-        rank = (far & ((mx * mx + my * my + mz * mz) * shrink2 < wider * wider)) ? V(T(r)) : rank;
+        const T substeps = T(2 * r + 1);
+        const V stray = (substeps * T(ASTRAY)) * moved + pulled_along(substeps, scales);
+        const V brake = (closing + T(ASTRAY) * moved) * (T(1) / scales.braking), cushion = s.outer - s.least;
+        const V latest = s.least + (brake < cushion ? brake : cushion) + (substeps * closing + stray + T(LEAST_AHEAD));
+        const V off = T(BESIDE) * stray + T(LEAST_AHEAD);
+        const V t = back < substeps ? back : V(substeps), reach = range + off;
+        const V w = beside < substeps ? beside : V(substeps), width = s.width + off;
+        const auto comes_near = d2 + t * (T(2) * du + t * u2) < reach * reach;
+        const V aside = flat ? b2 + w * (T(2) * bv + w * v2) : none;
+        rank = ((nearer < latest) & comes_near & (aside <= width * width)) ? V(T(r)) : rank;
     }
     return rank;
 }

@@ -34,7 +34,8 @@ template <class Group> PBD_INLINE typename Group::V moved_squares(const Group& i
 // Find how much each environment moves by what the substep has moved it so far: 0 at rest, 1 where it moves.
 //
 // renews: whether active pairs are renewed.
-// drift:  then by how much its members move in the mean, along each axis.
+// drift:  then by how much its members move in the mean, along each axis, and against that mean, root mean square, in
+//         the sizes of the scene.
 template <class Group>
 PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, bool renews, int thread, int thread_count,
                                typename Group::T* agitation, typename Group::T* drift) {
@@ -74,7 +75,13 @@ PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, bool re
             moved(c, lane, part);
             for (int a = 0; a < 3; ++a) whole[a] += part[a];
         }
-        for (int a = 0; a < 3; ++a) L::store(drift + a * LANES, lane, whole[a] / T(in.count));
+        V mean_square = V(T(0));
+        for (int a = 0; a < 3; ++a) {
+            const V mean = whole[a] / T(in.count);
+            mean_square += mean * mean;
+            L::store(drift + a * LANES, lane, mean);
+        }
+        L::store(drift + 3 * LANES, lane, root(at_least(sum / T(in.count) - mean_square, 0)) * in.inv_sizes(lane));
     }
 }
 

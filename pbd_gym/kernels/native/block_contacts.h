@@ -22,7 +22,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     using Pairs = Lanes<T, Options::CHUNK>;
     using One = Member<Pairs, Options::RIGID>;
     static constexpr int LANES = Group::LANES, ROW = Group::ROW;
-    static constexpr int HEADWAY = 10;  // of the numbers that are noted of a member
+    static constexpr int HEADWAY = 10;  // of the numbers that are noted of a member: how far it gets
     // Whether there are lists of active pairs. Several environments would have to share them.
     static constexpr bool LISTS_ACTIVE = Options::SURFACES && LANES == 1;
     using Search::count;
@@ -72,7 +72,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         here.size = Search::size();
         here.inv_size = Search::inv_size();
         here.roughness = Search::roughness();
-        if constexpr (Options::SURFACES) here.agitation = agitation[environment];
+        if constexpr (Options::SURFACES) {
+            here.agitation = agitation[environment];
+            here.spread = spread();
+        }
         return here;
     }
 
@@ -111,6 +114,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         m.role = traits[3];
     }
 
+    // How far members moved against each other when active pairs were renewed.
+    PBD_INLINE T& spread() const { return lists.spread.data[Search::rank * LANES + environment]; }
+
     // Where a number of a member is noted.
     PBD_INLINE T& note(int number, int k) const { return noted[(size_t)(number * count + k) * LANES + environment]; }
 
@@ -118,7 +124,8 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     //
     // drift: by how much members move in the mean in each environment, along each axis.
     PBD_INLINE void note_members(const T* drift) {
-        const T widest = table.cell - table.skin;
+        if (thread == 0)
+            for (environment = 0; environment < LANES; ++environment) spread() = drift[3 * LANES + environment];
         for (int k = thread; k < count; k += thread_count)
             for (environment = 0; environment < LANES; ++environment) {
                 T gone[3];
@@ -130,7 +137,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                     gone[a] = (p - q - drift[a * LANES + environment]) * Search::inv_size();
                 }
                 for (int a = 0; a < 4; ++a) note(6 + a, k) = Search::patches[(4 * k + a) * LANES + environment];
-                note(HEADWAY, k) = headway(gone[0], gone[1], gone[2], widest);
+                note(HEADWAY, k) = T(RENEWED - 1) * root(gone[0] * gone[0] + gone[1] * gone[1] + gone[2] * gone[2]);
             }
     }
 
@@ -146,7 +153,6 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         m.ny = note(7, k);
         m.nz = note(8, k);
         m.flat = note(9, k);
-        m.headway = note(HEADWAY, k);
         read_traits(m, k);
         return m;
     }
@@ -165,7 +171,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         if constexpr (Options::SURFACES) {
             const One mine = noted_member(k), its = noted_member(other);
             const One &a = k < other ? mine : its, &b = k < other ? its : mine;
-            return (int)rank_of<Pairs, Options>(a, b, scales_here(), true);
+            return (int)rank_of<Pairs, Options>(a, b, scales_here());
         } else {
             return 0;
         }
@@ -175,11 +181,18 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Whether what is in a list, or whatever is near where there is none, is known to be active.
     PBD_INLINE bool knows(bool listed) const { return !Options::SURFACES || (LISTS_ACTIVE && listed); }
 
-    // List the active pairs of a member, and their ranks, unless there are too many candidates. What is quick may come
-    // from anywhere.
+    // How far two members get, and may stray, until active pairs are renewed.
+    PBD_INLINE T headway(int k, int other) const {
+        PBD_CONTRACT_ON
+        return T(1.001 * (1 + ASTRAY * BESIDE)) * (note(HEADWAY, k) + note(HEADWAY, other)) + T(LEAST_AHEAD) +
+               T(BESIDE) * pulled_along(T(RENEWED - 1), scales_here());
+    }
+
+    // List the active pairs of a member, and their ranks, unless there are too many candidates. What gets farther than
+    // lists of candidates reach may come from anywhere.
     PBD_INLINE void renew(int k) {
+        PBD_CONTRACT_ON
         environment = 0;
-        const T mine = note(HEADWAY, k);
         int length = 0;
         const auto add = [&](int other) {
             const int rank = rank_among_active(k, other);
@@ -189,10 +202,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         };
         for (int n = 0; n < lengths[k]; ++n) {
             const int other = near[entry(k, n)];
-            if (mine + note(HEADWAY, other) == T(0)) add(other);
+            if (headway(k, other) <= table.margin) add(other);
         }
-        for (int other = 0; other < count; ++other)
-            if (mine + note(HEADWAY, other) > T(0) && other != k && Search::strangers(k, other)) add(other);
+        for (int other = 0; other < count; ++other) {
+            const T far = headway(k, other);
+            if (far <= table.margin || other == k) continue;
+            const T reach = Search::widest + far;
+            if (distance_square(k, other) < reach * reach && Search::strangers(k, other)) add(other);
+        }
         active_lengths[k] = lengths[k] >= 0 && length <= table.capacity ? length : -1;
     }
 

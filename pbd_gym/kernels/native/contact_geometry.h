@@ -69,7 +69,6 @@ template <class L, bool rigid> struct Lender : Leverage<L, rigid> {
 // What is known of a member, for one pair or, on one thread, for sixteen.
 template <class L, bool rigid> struct Member : Lender<L, rigid> {
     typename L::V x, y, z, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
-    typename L::V headway;  // how far it gets until active pairs are renewed, if it is quick
 };
 
 // Whether two members touch, along which normal, and by how much they are to part.
@@ -92,8 +91,8 @@ template <class T> struct ContactScales {
     bool bouncy;    // whether some member has a restitution
     T elastic_way;  // way out of an overlap of two of these [m]
     T resting;      // what comes on by no more in a substep does not bounce [m]
-    T margin;       // how much farther than they reach pairs may be active
     T fall;         // what falls from rest in a substep [m]
+    T spread;  // how far members moved against each other in a substep, root mean square, in the sizes of the scene [m]
     BallShape shape;
 };
 
@@ -114,8 +113,8 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             table.bouncy > 0,
             resting + T(ELASTIC_WAY) / inv_h,
             resting,
-            table.margin,
             T(0.5 * FREE_FALL) / (inv_h * inv_h),
+            T(0),
             shape};
 }
 

@@ -6,30 +6,36 @@
 // them stays for the second.
 #pragma once
 #include "active_pairs.h"
-#include "pair_search.h"
+#include "pair_members.h"
 #include "rigid_carry.h"
-#include "rooms.h"
 
 #if !PBD_BLOCK
 namespace pbd {
 
-template <class Group> struct PairContacts : PairSearch<Group> {
-    using Search = PairSearch<Group>;
+template <class Group> struct PairContacts : PairMembers<Group> {
+    using Search = PairMembers<Group>;
     using Options = typename Search::Options;
-    using L = typename Search::L;
     using Pairs = typename Search::Pairs;
     using T = typename Search::T;
-    using V = typename Search::V;
     using W = typename Search::W;
     using Row = typename Search::Row;
-    using One = Member<Pairs, Options::RIGID>;
+    using One = typename Search::One;
     static constexpr int LANES = Search::LANES, ROW = Search::ROW, NUMBERS = Search::NUMBERS;
     static constexpr int SIFTED = 64;                    // sixteens of others that are sifted at a time
     static constexpr int FOUND_ROOM = 16 * SIFTED + 32;  // pairs that are found then, and some before
     using Search::count;
+    using Search::crowd_of;
     using Search::environment;
+    using Search::fill;
     using Search::lists;
+    using Search::moved;
+    using Search::moves;
+    using Search::now;
+    using Search::pad;
+    using Search::room_between;
+    using Search::scales;
     using Search::table;
+    using Search::valence;
 
     // Sixteen pairs that touch, as they are before any has been parted.
     struct Sixteen {
@@ -43,11 +49,6 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     static_assert(sizeof(Sixteen) <= Options::KEPT * sizeof(T), "room for sixteen pairs");
 
     const CarriedBodies<Group> bodies;
-    ContactScales<T> scales;
-    T* const valence;         // contacts of each member: none between environments
-    T* const moves;           // what moves each, x, y, z and 0: nothing between environments
-    T* const moved;           // what the first pass has moved it by
-    T* const crowd_of;        // contacts of its body
     const int touching_room;  // pairs that touch that can be kept
     int* const firsts;        // these
     int* const seconds;
@@ -55,14 +56,12 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     const int active_room;  // pairs that can be active
     int* const one;         // pairs that are to be looked at
     int* const two;
-    const T* now = nullptr;  // rows of the environment that is worked on
-    int length = 0;          // of its list
-    int found = 0;           // pairs that are to be looked at
-    int touched = 0;         // pairs that touch
+    int length = 0;   // of its list
+    int found = 0;    // pairs that are to be looked at
+    int touched = 0;  // pairs that touch
     int met_count = 0;
-    bool forgets = false;    // whether there is no room for its active pairs: then all candidates are looked at
-    bool any_quick = false;  // whether some members are, where active pairs are renewed
-    int highest = 0;         // rank of active pairs that are looked at
+    bool forgets = false;  // whether there is no room for its active pairs: then all candidates are looked at
+    int highest = 0;       // rank of active pairs that are looked at
     // What becomes of the pairs that are looked at: they are made active, or counted, or parted by a pass.
     static constexpr int RENEWING = -1, COUNTING = 0;
     int pass = COUNTING;
@@ -71,13 +70,8 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE PairContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
                             ContactScales<T> scales, int* one, int* two)
-        : Search(model, body, lists, group),
+        : Search(model, body, lists, group, scales),
           bodies(rigid, Search::rank),
-          scales(scales),
-          valence(Search::boxes + 6 * Search::boxed),
-          moves(valence + count),
-          moved(Options::PASSES > 1 ? moves + 4 * count : moves),
-          crowd_of(moved + 4 * count),
           touching_room(lists.touching.shape[2]),
           firsts(lists.touching.data + Search::rank * 3 * touching_room),
           seconds(firsts + touching_room),
@@ -91,37 +85,11 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         return lists.active.data + ((Search::rank * LANES + environment) * 3 + column) * (active_room + 16);
     }
     PBD_INLINE int& active_count() const { return lists.counts.data[(Search::rank * LANES + environment) * 2 + 1]; }
+    // How far its members moved against each other when active pairs were last renewed.
+    PBD_INLINE T& spread() const { return lists.spread.data[Search::rank * LANES + environment]; }
     // Rows of all its members when active pairs were last renewed.
     PBD_INLINE T* renewed_rows() const {
         return lists.renewed.data + Search::rank * lists.renewed.shape[1] + Search::stride * environment;
-    }
-
-    // Read sixteen members from rows.
-    PBD_INLINE void fill(One& m, const T* rows, const int* at) const {
-        W all[NUMBERS];
-        Search::all_columns(rows, at, all);
-        m.x = all[0];
-        m.y = all[1];
-        m.z = all[2];
-        m.w = all[3];
-        m.px = all[4];
-        m.py = all[5];
-        m.pz = all[6];
-        m.flat = all[7];
-        m.nx = all[8];
-        m.ny = all[9];
-        m.nz = all[10];
-        m.headway = all[11];
-        m.radius = all[12];
-        m.extent = all[13];
-        m.friction = all[14];
-        m.role = all[15];
-        if constexpr (Options::RIGID) {
-            for (int s = 0; s < 16; ++s) {
-                m.leverage[s] = table.leverage.data[at[s]];
-                m.crowd[s] = crowd_of[at[s]];
-            }
-        }
     }
 
     // Whether sixteen pairs touch, and how to part them.
@@ -136,14 +104,6 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     PBD_APART Touch<Pairs> touch_beyond_room(const One& a, const One& b, const int* from, const int* other) const {
         return touch<Pairs, Options, true>(a, b, scales, room_between(from, other));
     }
-    // How much room sixteen pairs leave each other.
-    PBD_INLINE W room_between(const int* from, const int* other) const {
-        W left;
-        for (int s = 0; s < 16; ++s)
-            left[s] = Search::room_of(from[s])[environment] + Search::room_of(other[s])[environment];
-        return left;
-    }
-
     // Restitution of sixteen pairs.
     PBD_INLINE W elastic(const int* from, const int* other) const {
         W mean = W(T(0));
@@ -159,7 +119,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             One a, b;
             fill(a, rows, from);
             fill(b, rows, other);
-            const W rank = rank_of<Pairs, Options>(a, b, scales, any_quick);
+            const W rank = rank_of<Pairs, Options>(a, b, scales);
             unsigned long long found = 0;
             for (int r = 0; r < RANKS; ++r) found |= (unsigned long long)bits(rank <= T(r)) << 16 * r;
             return found;
@@ -300,14 +260,6 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             if (pass > 1) return separate_again(c);
         }
         separate(c, t, W(T(0)), false);
-    }
-
-    // Fill up with the first pair what lacks to sixteen.
-    PBD_INLINE static void pad(int* from, int* other, int number) {
-        for (int s = number; s < 16; ++s) {
-            from[s] = from[0];
-            other[s] = other[0];
-        }
     }
 
     // Add the pairs of a member with others of a sixteen. Which of them there are, and how many, nobody could predict:
@@ -469,55 +421,14 @@ template <class Group> struct PairContacts : PairSearch<Group> {
             if (Search::room_of(k)[environment] > T(0)) forget_push(*this, k, environment);
     }
 
-    // Find the most by which up to sixteen members overlapped others.
-    inline void measure(const int* from, const int* other, int number) const {
-        One a, b;
-        fill(a, now, from);
-        fill(b, now, other);
-        const W overlap = placed_overlap<Pairs, Options>(a, b, scales);
-        for (int s = 0; s < number; ++s) {
-            moves[4 * from[s]] = wp::max(moves[4 * from[s]], overlap[s]);
-            moves[4 * other[s]] = wp::max(moves[4 * other[s]], overlap[s]);
-        }
-    }
-
-    // Let members leave others the room that they need.
-    inline void change_rooms() const {
-        int from[16], other[16], number = 0;
-        for (int k = 0; k < count; ++k) moves[4 * k] = T(0);
-        Search::place();
-        Search::scan(T(0), [&](int k, int d, unsigned hits) {
-            for (; hits; hits &= hits - 1) {
-                from[number] = k;
-                other[number++] = 16 * d + __builtin_ctz(hits);
-                if (number < 16) continue;
-                measure(from, other, number);
-                number = 0;
-            }
-        });
-        if (number > 0) {
-            pad(from, other, number);
-            measure(from, other, number);
-        }
-        for (int k = 0; k < count; ++k) {
-            T& room = Search::room_of(k)[environment];
-            room = next_room(room, moves[4 * k], T(Search::body.parting), T(Search::body.fall));
-            moves[4 * k] = T(0);
-        }
-    }
-
     // Make pairs active that may touch soon, and where there is no room for all of them note where members were.
     PBD_APART void renew(const T* drift) {
-        const auto look = [&](int k, int d, unsigned hits) { take(k, d, hits); };
         active_count() = 0;
         pass = RENEWING;
-        if (any_quick) {
-            Search::place_quick(drift);
-            Search::template scan<true>(table.margin, look);
-        } else {
-            Search::place();
-            Search::scan(table.margin, look);
-        }
+        scales.spread = spread() = drift[3 * LANES + environment];
+        Search::place_ways(drift);
+        Search::template scan<true>(T(LEAST_AHEAD) + T(BESIDE) * pulled_along(T(RENEWED - 1), scales),
+                                    [&](int k, int d, unsigned hits) { take(k, d, hits); });
         examine_found(true);
         if (active_count() <= active_room) return;
         active_count() = -1;
@@ -570,12 +481,13 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         scales.roughness = Search::roughness();
         scales.agitation = agitation;
         scales.roomy = roomy;
-        if (roomy) change_rooms();
+        if (roomy) Search::change_rooms();
         found = touched = met_count = 0;
         forgets = false;
         if constexpr (Options::SURFACES) {
             if (renews) renew(drift);
             forgets = active_count() < 0;
+            scales.spread = spread();
             if (forgets) {  // whatever is near enough to touch is looked at
                 Search::place();
                 length = -1;
@@ -598,16 +510,6 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         finish();
     }
 
-    // Find the environments in which members leave others room, or nobody has looked yet: not 0 for these.
-    PBD_INLINE void find_roomy(T* roomy) const {
-        V most = V(T(0));
-        for (int k = 0; k < count; ++k) {
-            const V room = L::load(Search::room_of(k), 0);
-            most = room != T(0) ? V(T(1)) : most;
-        }
-        L::store(roomy, 0, most);
-    }
-
     // Part all members that touch, environment after environment.
     //
     // renews:    whether active pairs are renewed.
@@ -617,13 +519,12 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     PBD_INLINE void part_all(bool renews, int rank, const T* agitation, const T* drift) {
         if constexpr (Options::RIGID)
             for (int k = 0; k < count; ++k) crowd_of[k] = T(1);
-        T farthest[LANES] = {}, worn[LANES] = {}, roomy[LANES];
+        T worn[LANES] = {}, roomy[LANES];
         highest = rank;
-        Search::fill_rows(renews ? drift : nullptr, farthest);
+        Search::fill_rows(renews || !Options::SURFACES);
         if constexpr (!Options::SURFACES) Search::find_worn(worn);
-        find_roomy(roomy);
+        Search::find_roomy(roomy);
         for (environment = 0; environment < LANES; ++environment) {
-            any_quick = farthest[environment] > T(0) || !renews;
             part_environment(worn[environment] > T(0), roomy[environment] > T(0), renews, agitation[environment],
                              drift);
         }

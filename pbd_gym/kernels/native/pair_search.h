@@ -55,8 +55,9 @@ template <class Group> struct PairSearch : Group {
     T* const xs;
     const T* const ys;
     const T* const zs;
-    T* const lows;  // corners of the boxes that hold the ways of members, where some are quick
+    T* const lows;  // corners of the boxes that hold the ways of members
     T* const highs;
+    T* const ways;  // where these lead, from where members are
     T* const boxes;
     const int room;       // sixteens in the list of an environment
     const unsigned rest;  // which of the last sixteen there are
@@ -72,7 +73,8 @@ template <class Group> struct PairSearch : Group {
           zs(xs + 32 * chunks),
           lows(xs + 48 * chunks),
           highs(xs + 96 * chunks),
-          boxes(xs + 144 * chunks),
+          ways(xs + 144 * chunks),
+          boxes(xs + 192 * chunks),
           room(lists.near.shape[2] / 2),
           rest(0xFFFFu >> (16 * chunks - count)) {}
 
@@ -119,10 +121,8 @@ template <class Group> struct PairSearch : Group {
 
     // Fill the rows of each member in each environment.
     //
-    // drift:    what members move by in the mean in each, along each axis, where active pairs are renewed, else null.
-    // farthest: then how far the quickest one gets.
-    PBD_APART void fill_rows(const T* drift, T* farthest) const {
-        V most = V(T(0));
+    // traits: whether these are filled too, which do not change.
+    PBD_APART void fill_rows(bool traits) const {
         for (int k = 0; k < count; ++k) {
             T* const to = rows + NUMBERS * k;
             const T* const now = Group::place_of(k);
@@ -133,25 +133,14 @@ template <class Group> struct PairSearch : Group {
                 const T* const traction = (const T*)Group::body.traction.data + members[k] * LANES;
                 weight = weight_of<L>(weight, L::load(traction, 0));
                 flat = L::load(patch + 3 * LANES, 0);
-                V far = V(T(0));
-                if (drift) {
-                    V gone[3];
-                    for (int a = 0; a < 3; ++a)
-                        gone[a] = (L::load(now + a * LANES, 0) - L::load(before + a * LANES, 0) -
-                                   L::load(drift + a * LANES, 0)) *
-                                  Group::inv_sizes(0);
-                    far = headway(gone[0], gone[1], gone[2], table.cell - table.skin);
-                    most = far > most ? far : most;
-                }
-                put(to + 8, L::load(patch, 0), L::load(patch + LANES, 0), L::load(patch + 2 * LANES, 0), far);
+                put(to + 8, L::load(patch, 0), L::load(patch + LANES, 0), L::load(patch + 2 * LANES, 0), V(T(0)));
             }
             put(to, L::load(now, 0), L::load(now + LANES, 0), L::load(now + 2 * LANES, 0), weight);
             put(to + 4, L::load(before, 0), L::load(before + LANES, 0), L::load(before + 2 * LANES, 0), flat);
-            if (Options::SURFACES && !drift) continue;  // these do not change
-            const Row traits = *(const Row*)(table.traits.data + 4 * k);
-            for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = traits;
+            if (!traits) continue;
+            const Row given = *(const Row*)(table.traits.data + 4 * k);
+            for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = given;
         }
-        L::store(farthest, 0, most);
     }
 
     // How far a member is from its anchor, in all environments.
@@ -232,25 +221,25 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // The same, and where quick ones get until active pairs are renewed.
+    // The same, and boxes of the ways on which members are until active pairs are renewed, as far as they may stray.
     //
     // drift: what members move by in the mean, along each axis.
-    PBD_APART void place_quick(const T* drift) const {
+    PBD_APART void place_ways(const T* drift) const {
         PBD_CONTRACT_ON
         place();
         for (int k = 0; k < 16 * chunks; k += 16) {
             int at[16];
             for (int s = 0; s < 16; ++s) at[s] = wp::min(k + s, count - 1);
-            W p[4], q[4], n[4], way[3];
+            W p[4], q[4], way[3];
             const T* const first = rows + stride * environment;
-            columns(first + 8, NUMBERS, at, n[0], n[1], n[2], n[3]);
             columns(first, NUMBERS, at, p[0], p[1], p[2], p[3]);
             columns(first + 4, NUMBERS, at, q[0], q[1], q[2], q[3]);
-            const W goes = n[3] > T(0) ? W(T(RENEWED - 1) * Group::inv_size()) : W(T(0));
+            const W goes = W(T(RENEWED - 1) * Group::inv_size());
             for (int a = 0; a < 3; ++a) way[a] = goes * (p[a] - q[a] - drift[a * LANES + environment]);
-            const W astray = T(ASTRAY) * root(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+            const W astray = T(ASTRAY * BESIDE) * root(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
             for (int a = 0; a < 3; ++a) {
                 const W from = p[a] * Group::inv_size(), to = from + way[a];
+                Pairs::store(ways + 16 * chunks * a + k, 0, way[a]);
                 Pairs::store(lows + 16 * chunks * a + k, 0, (from < to ? from : to) - astray);
                 Pairs::store(highs + 16 * chunks * a + k, 0, (from < to ? to : from) + astray);
             }
@@ -274,16 +263,21 @@ template <class Group> struct PairSearch : Group {
         return at_least(above > below ? above : below, 0);
     }
 
-    // Likewise of the ways of members.
+    // Which of the sixteen `d` come no farther from a member than that on their way, and what they may stray from it.
     PBD_INLINE unsigned passing(int k, int d, T reach) const {
         PBD_CONTRACT_ON
-        W apart[3];
+        W p[3], way[3];
         for (int a = 0; a < 3; ++a) {
-            const T* const low = lows + 16 * chunks * a;
-            const T* const high = highs + 16 * chunks * a;
-            apart[a] = between(W(low[k]), W(high[k]), Pairs::load(low + 16 * d, 0), Pairs::load(high + 16 * d, 0));
+            const T* const from = xs + 16 * chunks * a;
+            const T* const to = ways + 16 * chunks * a;
+            p[a] = Pairs::load(from + 16 * d, 0) - W(from[k]);
+            way[a] = Pairs::load(to + 16 * d, 0) - W(to[k]);
         }
-        return bits(apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2] < W(reach * reach));
+        const W far = way[0] * way[0] + way[1] * way[1] + way[2] * way[2];
+        const W back = at_least(-(p[0] * way[0] + p[1] * way[1] + p[2] * way[2]) / at_least(far, 1e-30), 0);
+        const W t = back < T(1) ? back : W(T(1)), limit = reach + T(1.001 * ASTRAY * BESIDE) * root(far);
+        const W x = p[0] + t * way[0], y = p[1] + t * way[1], z = p[2] + t * way[2];
+        return bits(x * x + y * y + z * z < limit * limit);
     }
 
     // What is left of these bits where members reach differently far, or where no table says which can collide.
@@ -314,24 +308,24 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Which of the sixteen `c` are near the box of the sixteen `d`, a bit for each.
-    template <bool quick> PBD_INLINE unsigned near_box(int c, int d, T reach) const {
+    template <bool moving> PBD_INLINE unsigned near_box(int c, int d, T reach) const {
         PBD_CONTRACT_ON
         W apart[3];
         for (int a = 0; a < 3; ++a) {
-            const W low = Pairs::load((quick ? lows : xs) + 16 * (chunks * a + c), 0);
-            const W high = quick ? Pairs::load(highs + 16 * (chunks * a + c), 0) : low;
+            const W low = Pairs::load((moving ? lows : xs) + 16 * (chunks * a + c), 0);
+            const W high = moving ? Pairs::load(highs + 16 * (chunks * a + c), 0) : low;
             apart[a] = between(low, high, W(boxes[a * boxed + d]), W(boxes[(3 + a) * boxed + d]));
         }
         return bits(apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2] < W(reach * reach)) & real(c);
     }
 
     // Find the boxes of all sixteens, or of their ways.
-    template <bool quick> PBD_INLINE void make_boxes() const {
+    template <bool moving> PBD_INLINE void make_boxes() const {
         for (int c = 0; c < chunks; ++c)
             for (int a = 0; a < 3; ++a) {
                 const int at = 16 * (a * chunks + c);
-                boxes[a * boxed + c] = __builtin_reduce_min(Pairs::load((quick ? lows : xs) + at, 0));
-                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(Pairs::load((quick ? highs : xs) + at, 0));
+                boxes[a * boxed + c] = __builtin_reduce_min(Pairs::load((moving ? lows : xs) + at, 0));
+                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(Pairs::load((moving ? highs : xs) + at, 0));
             }
     }
 
@@ -339,22 +333,22 @@ template <class Group> struct PairSearch : Group {
     //
     // visit: (member, number of sixteen others, a bit for each of these that it may touch). Those of the same two
     //        sixteens come together; each meets others in order of numbers.
-    // quick: whether all are visited that may come as near on their ways.
-    template <bool quick = false, class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
+    // moving: whether all are visited that may come as near on their ways.
+    template <bool moving = false, class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
         PBD_CONTRACT_ON
-        make_boxes<quick>();
+        make_boxes<moving>();
         const T reach = widest + skin;
         const unsigned short* const allowed = table.strangers.data;
         for (int c = 0; c < chunks; ++c) {
             for (int first = c / 16 * 16; first < chunks; first += 16) {
                 for (unsigned left = beside(c, first, reach); left; left &= left - 1) {
                     const int d = first + __builtin_ctz(left);
-                    for (unsigned flags = near_box<quick>(c, d, reach); flags; flags &= flags - 1) {
+                    for (unsigned flags = near_box<moving>(c, d, reach); flags; flags &= flags - 1) {
                         const int s = __builtin_ctz(flags), k = 16 * c + s;
-                        unsigned hits = quick ? passing(k, d, reach) : closer(k, d, reach);
+                        unsigned hits = moving ? passing(k, d, reach) : closer(k, d, reach);
                         hits &= has_masks ? allowed[k * chunks + d] : real(d);
                         hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
-                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin, quick);
+                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin, moving);
                         visit(k, d, hits);
                     }
                 }

@@ -49,7 +49,7 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
     const auto scales = contact_scales(model.particle_contacts, inv_h, T(body.parting), T(2) * T(body.fall), shape);
     const bool renews = Options::SURFACES && substep >= 0 && substep % RENEWED == 0;
     const int highest = rank_at((substep < 0 ? -1 - substep : substep) % RENEWED);
-    T agitation[L::LANES] = {}, drift[3 * L::LANES] = {};
+    T agitation[L::LANES] = {}, drift[4 * L::LANES] = {};
 #if PBD_BLOCK
     using Contacts = BlockContacts<Group>;
     Contacts contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation, highest);

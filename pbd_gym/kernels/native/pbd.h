@@ -32,6 +32,7 @@
 #include "lines.h"
 #include "packed.h"
 #include "pair_contacts.h"
+#include "pair_members.h"
 #include "pair_search.h"
 #include "particle_contacts.h"
 #include "pictures.h"

@@ -256,12 +256,13 @@ def contact_lists(model: Any) -> Any:
         boxed = CHUNK * -(-chunks // CHUNK)
         rows, cells = lanes * (NUMBERS * count + 16), 1
         renewed = rows if patches else 1
-        spots = 9 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
+        spots = 12 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
     valences = count * (1 + model.has_rigid + 3 * patches)
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
     lists.active = wp.zeros((groups, *active), dtype=wp.int32)
     lists.renewed = wp.zeros((groups, renewed), dtype=model.scalar)
+    lists.spread = wp.zeros((groups, lanes), dtype=model.scalar)
     lists.kept = wp.zeros((groups, kept), dtype=model.scalar)
     lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
     lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
