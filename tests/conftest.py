@@ -60,6 +60,8 @@ COMPILING = (
     "sim/test_newton.py",
     "sim/test_parameters.py",
     "sim/test_rigid_energy.py",
+    "sim/test_rigid_meetings.py",
+    "sim/test_rigid_overlaps.py",
     "sim/test_si_forces.py",
     "sim/test_small_steps.py",
     "sim/test_what_passes.py",

@@ -45,15 +45,20 @@ template <class V> struct PushedBody {
 
 // Symmetric positive definite equations in six unknowns, by rows below the diagonal.
 template <class V> struct SixEquations {
+    // Six numbers side by side. A local array `V[6]` of another template must not be handed to this one: there V may be
+    // a vector at any address (`Register`), and as an argument of a template it is one at a multiple of its size.
+    struct Row {
+        V of[6];
+    };
     V matrix[6][6];
     V side[6];
 
     // Add m times the square of a row, and m times a number of it.
-    PBD_INLINE void add(V m, const V* row, V number) {
+    PBD_INLINE void add(V m, const Row& row, V number) {
         PBD_CONTRACT_ON
         for (int i = 0; i < 6; ++i) {
-            const V scaled = m * row[i];
-            for (int j = 0; j <= i; ++j) matrix[i][j] += scaled * row[j];
+            const V scaled = m * row.of[i];
+            for (int j = 0; j <= i; ++j) matrix[i][j] += scaled * row.of[j];
             side[i] += scaled * number;
         }
     }
@@ -85,6 +90,7 @@ template <class V> struct SixEquations {
 template <class Lane> struct BodySprings {
     using T = typename Lane::T;
     using V = typename Lane::V;
+    using Row = typename SixEquations<V>::Row;
     static constexpr int LANES = Lane::LANES;
 
     const Lane& on;
@@ -102,22 +108,17 @@ template <class Lane> struct BodySprings {
 
     PBD_INLINE T* number(int c, int column) const { return on.in.contact(b, c) + column * LANES; }
     // How a contact gets deeper as the body moves and turns.
-    PBD_INLINE void row(int c, V* to) const {
+    PBD_INLINE Row row(int c) const {
         const Vec3<V> n = on.load3(number(c, TOUCH_NORMAL));
         const Vec3<V> r = turn * on.place_in(on.in.member(b, c), offset) - on.size * on.in.table.radius.data[b] * n;
         const Vec3<V> spin = cross(r, n);
-        to[0] = n.x;
-        to[1] = n.y;
-        to[2] = n.z;
-        to[3] = spin.x;
-        to[4] = spin.y;
-        to[5] = spin.z;
+        return {{n.x, n.y, n.z, spin.x, spin.y, spin.z}};
     }
     // What is left of an overlap after the body has gone a way.
-    PBD_INLINE V left(int c, const V* row, const V* way) const {
+    PBD_INLINE V left(int c, const Row& row, const Row& way) const {
         PBD_CONTRACT_ON
         V depth = on.load(number(c, TOUCH_EARLY));
-        for (int k = 0; k < 6; ++k) depth -= row[k] * way[k];
+        for (int k = 0; k < 6; ++k) depth -= row.of[k] * way.of[k];
         return depth;
     }
     // Whether something overlaps in some lane; finds the share that each contact has in its collider's.
@@ -136,12 +137,13 @@ template <class Lane> struct BodySprings {
         return found;
     }
     // Find the way on which springs balance, from where the body is.
-    PBD_INLINE void balance(V* way) const {
+    PBD_INLINE Row balance() const {
         const V none = V(T(0)), least = V(T(SPRING_FLOOR));
         const T* const at = on.in.body(b);
         const Sym3<V> inertia = in_axes(turn, on.load_symmetric(at + BODY_INERTIA * LANES));
         const V spread = least * on.inv_mass(at);
-        for (int k = 0; k < 6; ++k) way[k] = none;
+        Row way;
+        for (int k = 0; k < 6; ++k) way.of[k] = none;
         for (int round = 0; round < SPRING_ROUNDS; ++round) {
             SixEquations<V> all;
             for (int i = 0; i < 6; ++i) {
@@ -155,14 +157,14 @@ template <class Lane> struct BodySprings {
             all.matrix[5][4] = spread * inertia.yz;
             all.matrix[5][5] = spread * inertia.zz;
             for (int c = 0; c < count; ++c) {
-                V along[6];
-                row(c, along);
+                const Row along = row(c);
                 const V stiff = left(c, along, way) > none ? on.load(number(c, TOUCH_SHARE)) : none;
                 all.add(stiff, along, on.load(number(c, TOUCH_EARLY)));
             }
             all.solve();
-            for (int k = 0; k < 6; ++k) way[k] = all.side[k];
+            for (int k = 0; k < 6; ++k) way.of[k] = all.side[k];
         }
+        return way;
     }
 };
 
@@ -174,20 +176,19 @@ template <class Lane> PBD_INLINE void leave_overlaps(const Lane& on, int b, int 
     constexpr int LANES = Lane::LANES;
     const BodySprings<Lane> springs(on, b, count);
     if (!springs.overlap()) return;
-    V way[6];
-    springs.balance(way);
+    const auto way = springs.balance();
     T* const at = on.in.body(b);
     const V none = V(T(0)), pressure = V(h * h * T(1.0 / (SQUEEZE_TIME * SQUEEZE_TIME))) / on.inv_mass(at);
     for (int c = 0; c < count; ++c) {
-        V row[6];
-        springs.row(c, row);
+        const auto row = springs.row(c);
         // Less what the floor leaves of every overlap.
         const V left = springs.left(c, row, way) - T(2.0 * SPRING_FLOOR) * on.load(springs.number(c, TOUCH_EARLY));
         on.store(springs.number(c, TOUCH_LOAD),
                  left > none ? pressure * on.load(springs.number(c, TOUCH_SHARE)) * left : none);
     }
     const V share = V(h < T(LEAVING_TIME) ? h * T(1.0 / LEAVING_TIME) : T(1));
-    const Vec3<V> gone = share * Vec3<V>{way[0], way[1], way[2]}, spin = share * Vec3<V>{way[3], way[4], way[5]};
+    const Vec3<V> gone = share * Vec3<V>{way.of[0], way.of[1], way.of[2]},
+                  spin = share * Vec3<V>{way.of[3], way.of[4], way.of[5]};
     const Mat3<V> turn = rotation(spin);
     const Vec3<V> start = on.load3(at + BODY_START * LANES), center = springs.center;
     // Where it was is turned about the same point.
