@@ -99,8 +99,11 @@ def table_type(scalar: Any) -> Any:
         """the grid has 2^bits cells along each axis, and repeats"""
         skin: scalar
         """distance beyond contact up to which pairs are candidates [m]"""
+        renewal: wp.int32
+        """substeps for which pairs of patches are active, up to 8"""
         margin: scalar
-        """distance beyond contact up to which pairs of patches are active at any speed [m]"""
+        """distance beyond contact up to which candidates in blocks are complete; what may come from farther is sought among
+        all members [m]"""
         cell: scalar
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
         first_memory: wp.int32

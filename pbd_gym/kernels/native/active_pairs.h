@@ -14,16 +14,14 @@
 
 namespace pbd {
 
-// Substeps for which pairs are active.
-constexpr int RENEWED = 8;
 // Share of their way by which two members may stray from it; the most that they stray in a substep by being pulled
 // along [m, in the sizes of the scene]; and by how much they do in any case.
 constexpr double ASTRAY = 0.5, PULLED_ALONG = 0.001, LEAST_AHEAD = 0.0005;
 // Share of that by which they stray beside the gap between them: within its reach it is wider than they are apart.
 constexpr double BESIDE = 0.1;
 
-// Ranks of active pairs: those of rank r may touch from the substep 2 r after the renewal on, and not before. So fewer
-// are looked at.
+// Ranks of active pairs, which last for twice as many substeps at most: those of rank r may touch from the substep 2 r
+// after the renewal on, and not before. So fewer are looked at.
 constexpr int RANKS = 4;
 
 // The highest rank that may touch, so many substeps after a renewal.

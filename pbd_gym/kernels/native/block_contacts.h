@@ -137,7 +137,8 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                     gone[a] = (p - q - drift[a * LANES + environment]) * Search::inv_size();
                 }
                 for (int a = 0; a < 4; ++a) note(6 + a, k) = Search::patches[(4 * k + a) * LANES + environment];
-                note(HEADWAY, k) = T(RENEWED - 1) * root(gone[0] * gone[0] + gone[1] * gone[1] + gone[2] * gone[2]);
+                note(HEADWAY, k) =
+                    T(table.renewal - 1) * root(gone[0] * gone[0] + gone[1] * gone[1] + gone[2] * gone[2]);
             }
     }
 
@@ -185,7 +186,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     PBD_INLINE T headway(int k, int other) const {
         PBD_CONTRACT_ON
         return T(1.001 * (1 + ASTRAY * BESIDE)) * (note(HEADWAY, k) + note(HEADWAY, other)) + T(LEAST_AHEAD) +
-               T(BESIDE) * pulled_along(T(RENEWED - 1), scales_here());
+               T(BESIDE) * pulled_along(T(table.renewal - 1), scales_here());
     }
 
     // List the active pairs of a member, and their ranks, unless there are too many candidates. What gets farther than

@@ -427,7 +427,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         pass = RENEWING;
         scales.spread = spread() = drift[3 * LANES + environment];
         Search::place_ways(drift);
-        Search::template scan<true>(T(LEAST_AHEAD) + T(BESIDE) * pulled_along(T(RENEWED - 1), scales),
+        Search::template scan<true>(T(LEAST_AHEAD) + T(BESIDE) * pulled_along(T(table.renewal - 1), scales),
                                     [&](int k, int d, unsigned hits) { take(k, d, hits); });
         examine_found(true);
         if (active_count() <= active_room) return;

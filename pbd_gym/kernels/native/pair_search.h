@@ -234,7 +234,7 @@ template <class Group> struct PairSearch : Group {
             const T* const first = rows + stride * environment;
             columns(first, NUMBERS, at, p[0], p[1], p[2], p[3]);
             columns(first + 4, NUMBERS, at, q[0], q[1], q[2], q[3]);
-            const W goes = W(T(RENEWED - 1) * Group::inv_size());
+            const W goes = W(T(table.renewal - 1) * Group::inv_size());
             for (int a = 0; a < 3; ++a) way[a] = goes * (p[a] - q[a] - drift[a * LANES + environment]);
             const W astray = T(ASTRAY * BESIDE) * root(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
             for (int a = 0; a < 3; ++a) {

@@ -47,8 +47,9 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
     using T = typename L::T;
     using Group = ContactGroup<L, Options, Model, Body, Lists>;
     const auto scales = contact_scales(model.particle_contacts, inv_h, T(body.parting), T(2) * T(body.fall), shape);
-    const bool renews = Options::SURFACES && substep >= 0 && substep % RENEWED == 0;
-    const int highest = rank_at((substep < 0 ? -1 - substep : substep) % RENEWED);
+    const int renewal = model.particle_contacts.renewal;
+    const bool renews = Options::SURFACES && substep >= 0 && substep % renewal == 0;
+    const int highest = rank_at((substep < 0 ? -1 - substep : substep) % renewal);
     T agitation[L::LANES] = {}, drift[4 * L::LANES] = {};
 #if PBD_BLOCK
     using Contacts = BlockContacts<Group>;

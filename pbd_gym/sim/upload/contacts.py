@@ -43,8 +43,10 @@ GRID_SKIN, PAIR_SKIN = 0.5, 0.25
 """Excess of the candidate search radius, relative to the largest distance at which two members touch, in blocks of
 threads and on one thread. A wider skin means more candidates and fewer searches.
 """
-MARGIN = 0.1
-"""Distance beyond contact up to which pairs of patches are active at any speed, relative to the same distance."""
+MARGIN = 0.25
+"""Distance beyond contact up to which lists of candidates are complete in blocks, relative to the same distance."""
+RENEWED = 8
+"""Substeps for which pairs of patches are active."""
 
 
 def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, first_memory: int) -> int:
@@ -111,6 +113,7 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
         braking_time=BRAKING_TIME,
         alike=int(2.0 * float(arrays["halo"].min()) > ALIKE * widest),
         skin=skin,
+        renewal=RENEWED,
         margin=MARGIN * widest if extent.max() > 0.0 else 0.0,
         cell=widest + skin,
         # About as many cells as members, in a cube: 4^3 to 32^3.
