@@ -102,8 +102,8 @@ def table_type(scalar: Any) -> Any:
         renewal: wp.int32
         """substeps for which pairs of patches are active, up to 8"""
         margin: scalar
-        """distance beyond contact up to which candidates in blocks are complete; what may come from farther is sought among
-        all members [m]"""
+        """distance beyond contact up to which lists of candidates are complete in blocks; what may come from farther is
+        sought among all members [m]"""
         cell: scalar
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
         first_memory: wp.int32

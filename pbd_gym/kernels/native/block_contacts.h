@@ -411,12 +411,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     }
 
     // Let a member leave others the room that it needs.
-    PBD_INLINE void change_room(int k) {
+    //
+    // searched: whether lists of candidates hold all that may touch now, else it is compared with all others.
+    PBD_INLINE void change_room(int k, bool searched) {
         T* const room = Search::room_of(k);
         bool roomy = false;
         for (int n = 0; n < LANES; ++n) roomy = roomy || room[n] != T(0);
         if (!roomy) return;
-        const bool listed = lengths[k] >= 0;
+        const bool listed = searched && lengths[k] >= 0;
         const int end = listed ? lengths[k] : count;
         T most[LANES];
         for (int n = 0; n < LANES; ++n) most[n] = T(0);
@@ -439,7 +441,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     //
     // renews: whether active pairs are renewed.
     PBD_INLINE void part_members(bool renews) {
-        for (int k = thread; k < count; k += thread_count) change_room(k);
+        for (int k = thread; k < count; k += thread_count) change_room(k, renews || !LISTS_ACTIVE);
         sync();
         if constexpr (LISTS_ACTIVE)
             if (renews)

@@ -54,7 +54,7 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
 #if PBD_BLOCK
     using Contacts = BlockContacts<Group>;
     Contacts contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation, highest);
-    contacts.search();
+    if (renews || !Contacts::LISTS_ACTIVE) contacts.search();
     if constexpr (Options::SURFACES) {
         find_agitation(contacts, inv_h, renews, thread, thread_count, agitation, drift);
         store_normals(contacts, thread, thread_count);
