@@ -263,6 +263,7 @@ class Model:
         self.first_contact_memory = self.memory_count
         """Place of the first of their numbers among those that are remembered."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
+        self.is_bouncy = any(group.restitution > 0.0 for group in scene.particle_contacts)
         """Whether some of these are discs of a surface."""
         self.surface_edge_count = sum(map(len, pierced_edges(scene)))
         """Number of edges checked for piercing surfaces: their own, and those of ropes and bodies."""

@@ -216,6 +216,7 @@ class Solver:
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
             surfaces=model.has_surfaces,
+            bouncy=model.is_bouncy,
             packed=by_block and is_packed(model, method),
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             wide_block=model.thread_count if model.device.is_cuda and model.thread_count == CUDA_BLOCK_DIMS[1] else 0,
@@ -453,11 +454,18 @@ class Solver:
             return
         compensated = self.options.compensated
         needed = needed_substeps(scene, ctrl_dt, SOFTENING if compensated else SOFTER)
+        left, _ = softer_than_material(scene, ctrl_dt / needed, compensated)
         way = "Solver without substeps takes them" if compensated else "compensate=True needs fewer"
+        cure = f"{needed} substeps would do ({way})"
+        if left > 2.0 * SOFTER:  # bodies require no substep shorter than floats allow
+            left, _ = softer_than_material(scene, ctrl_dt / needed)
+            cure = f"{needed} substeps and compensate=True would do"
+            if left > SOFTER:
+                cure = f"even {needed} substeps leave {left:.0%}: lines=True, or fewer or heavier particles, would do"
         warnings.warn(
             f"constraints {label!r} are softer than their material by {softer:.0%} with {self.substeps} substeps of "
-            f"{ctrl_dt:.4g} s: what is pulled or squeezed answers with less force; {needed} substeps would do "
-            f"({way}), quiet=True says nothing",
+            f"{ctrl_dt:.4g} s: what is pulled or squeezed answers with less force; {cure}; "
+            "quiet=True says nothing",
             RuntimeWarning,
             stacklevel=4,
         )

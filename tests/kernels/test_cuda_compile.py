@@ -33,7 +33,7 @@ SWEEPING = SweepOptions(
 )
 FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12)
 JACOBI = SweepOptions(keep_lambda=True, jacobi=True, grip_forces=True, forces=True, wind=True)
-GATHERING = replace(JACOBI, particle_contacts=True, anchors=12, rigid=True)
+GATHERING = replace(JACOBI, particle_contacts=True, bouncy=True, anchors=12, rigid=True)
 FLUID = SweepOptions(
     fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True),
     varied=True,
@@ -134,7 +134,7 @@ def test_binaries_of_the_step(tmp_path: Path) -> None:
 def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
     """Guards the contact loop, at rest and moved, restitution, a belt, and lines over curved shapes and balls."""
     curved = any(part.shape.SWEPT for part in parts)
-    options = SweepOptions(supports=curved, leans=curved, particle_contacts=curved)
+    options = SweepOptions(supports=curved, leans=curved, particle_contacts=curved, bouncy=curved)
     lines = tuple(kind for kind in KINDS if kind.chain)
     check_compiles(make_step(1, wp.float32, options, lines, parts, True).module, tmp_path, ["step"], 90)
 

@@ -76,6 +76,7 @@ def test_balls_part_at_the_mean_restitution(ones: float, others: float, h: float
 def test_blocks_bounce_alike() -> None:
     """Guards both ways in which contacts are worked out."""
     assert_array_equal(Impact(0.9, 0.3, 0.001, 0.2).after, Impact(0.9, 0.3, 0.001, 0.2, block_dim=32).after)
+    assert_array_equal(Struck(0.8, 3, 0.3).after, Struck(0.8, 3, 0.3, block_dim=32).after)
 
 
 @pytest.mark.parametrize("h", [0.00025, 0.001, 0.004])
@@ -138,6 +139,77 @@ def test_a_ball_bounces_off_a_rigid_block() -> None:
         assert_allclose(0.1 * after + block.mass * motion[:3], [-0.1 * SPEED, 0.0, 0.0], atol=1e-9)
         energy = 0.1 * after @ after + block.mass * motion[:3] @ motion[:3] + motion[3:] @ block.inertia @ motion[3:]
         assert energy < 0.1 * SPEED**2 * (1.0 + 1e-6)
+
+
+class Struck:
+    """A rigid block that flies onto balls, without gravity; or a ball onto a corner between samples of the block.
+
+    Args:
+        restitution: of all.
+        balls: how many of four balls below the corners of the block there are; 0 for the one that flies.
+        friction: Coulomb coefficient of all.
+        block_dim: threads of a group.
+    """
+
+    def __init__(self, restitution: float, balls: int, friction: float = 0.0, block_dim: int = 1) -> None:
+        scene = Scene(gravity=(0.0, 0.0, 0.0))
+        block = scene.add_rigid_body(
+            geometry.box((2, 2, 2), (0.1, 0.1, 0.1)), 200.0, 0.0125, restitution=restitution, friction=friction
+        )
+        corners = [(x, -0.08, z) for x in (-0.03, 0.03) for z in (-0.03, 0.03)]
+        self.places = np.array(corners[:balls] if balls else [(0.01, 0.08, 0.03)])
+        others = scene.add_particles(self.places, 0.1)
+        scene.add_particle_contacts(others, 0.02, friction, restitution)
+        solve = solver(scene, block_dim)
+        state, control = solve.state(), solve.control()
+        before = state.get_velocities()[0]
+        before[block.indices if balls else others, 1] = -SPEED
+        state.set_velocities(before[None])
+        for _ in range(8):
+            solve.step(state, control, 0.005)
+        after, motion = state.get_velocities()[0], state.get_rigid_velocities()[0, 0]
+        points = motion[:3] + np.cross(motion[3:], self.places)
+        self.parts = np.abs(after[others, 1] - points[:, 1])
+        self.momenta = scene.mass @ before, scene.mass @ after
+        self.energy = float(scene.mass @ (after**2).sum(axis=1) / (scene.mass @ (before**2).sum(axis=1)))
+        self.after = after
+
+
+@pytest.mark.parametrize(("restitution", "balls"), [(1.0, 4), (0.5, 4), (1.0, 3)])
+def test_a_block_that_strikes_several_balls_at_once(restitution: float, balls: int) -> None:
+    """Guards impulses that fit together: shares of the block's mass for each of its samples gave a fraction of them."""
+    struck = Struck(restitution, balls)
+    assert_allclose(struck.parts, restitution * SPEED, atol=0.005)
+    assert_allclose(*struck.momenta, atol=1e-12)
+    assert struck.energy < 1.0 + 1e-9
+
+
+def test_friction_in_an_impact_gains_no_energy() -> None:
+    """Guards Newton's law off the centre, which alone gains 1.5 % here."""
+    for friction in (0.2, 1.0):
+        struck = Struck(1.0, 0, friction)
+        assert 0.95 < struck.energy < 1.0 + 1e-9
+        assert_allclose(*struck.momenta, atol=1e-12)
+
+
+def test_a_ball_that_strikes_two_at_once() -> None:
+    """Guards the break of billiards: the ball comes back, and both others go off along the lines between them."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    balls = scene.add_particles([[0.0, 0.0, -0.021], [0.0, 0.0, 0.021], [-0.06, 0.0, 0.0]], 0.1)
+    for ball in balls:
+        scene.add_particle_contacts([ball], 0.02, 0.0, 1.0)
+    solve = solver(scene)
+    state, control = solve.state(), solve.control()
+    velocities = np.zeros((3, 3))
+    velocities[2, 0] = SPEED
+    state.set_velocities(velocities)
+    for _ in range(32):
+        solve.step(state, control, 0.00125)
+    after = state.get_velocities()[0]
+    # Along the lines between them, whose cosine with the way it came is c: v = -u (1 - 2 c^2) / (1 + 2 c^2).
+    cosine2 = 1.0 - (0.021 / 0.04) ** 2
+    assert after[2, 0] == pytest.approx(SPEED * (1.0 - 2.0 * cosine2) / (1.0 + 2.0 * cosine2), abs=0.005)
+    assert (after**2).sum() == pytest.approx(SPEED**2, rel=1e-4)
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, np.nan, "a", None])

@@ -47,7 +47,7 @@ def ball_radius(radius: np.ndarray, extent: np.ndarray) -> np.ndarray:
 
 def _options_type(options: SweepOptions) -> str:
     """Return the C++ name of ``pbd::ContactOptions`` for the options of a kernel."""
-    flags = f"{int(options.surfaces)}, {int(options.rigid)}, {int(options.varied)}"
+    flags = f"{int(options.surfaces)}, {int(options.rigid)}, {int(options.bouncy)}, {int(options.varied)}"
     sizes = f"{4 if options.packed else 3}, {CHUNK}, {NUMBERS}, {KEPT}"
     roles = f"pbd::MemberRoles<{INNER}, {RIM}, {BALL}>"
     scales = f"pbd::ScaleColumns<{int(SIZE)}, {int(INV_SIZE)}, {int(FRICTION)}>"

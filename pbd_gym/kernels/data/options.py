@@ -42,6 +42,8 @@ class SweepOptions:
     """Whether particles collide with each other."""
     surfaces: bool = False
     """Whether some of them are discs of a surface."""
+    bouncy: bool = False
+    """Whether some of them have a restitution."""
     packed: bool = False
     """Whether positions are stored with their particle's weight, in rows of four numbers; for one lane on a CPU. The
     constraints of a colour then share the vector units.

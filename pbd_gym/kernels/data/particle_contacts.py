@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pbd_gym.kernels.native import constant
+
 INNER, RIM, BALL = 0, 1, 2
 """Types of members: a disc inside a surface, a disc at its rim, or a ball."""
 
@@ -25,6 +27,10 @@ TOUCHING, ACTIVE = 8, 16
 """Capacities for touching pairs and for active ones, which may touch soon, per member."""
 KEPT = 512
 """Numbers kept of sixteen touching pairs."""
+BOUNCING = 3
+"""Capacity for pairs that bounce in the same substep, per member."""
+REBOUND = int(constant("REBOUND_NUMBERS"))
+"""Length of the row of one of them."""
 
 
 def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
@@ -109,8 +115,6 @@ def table_type(scalar: Any) -> Any:
         first_memory: wp.int32
         """index of the first number that members remember, of one each: how far they still leave others room [m], see
         ``native/rooms.h``"""
-        bouncy: wp.int32
-        """whether some member has a restitution"""
         restitution: wp.array[scalar]
         """share of the speed with which members rebound from each other; a pair uses the mean of its two; -1 for discs,
         shape (k,)
@@ -182,6 +186,10 @@ def lists_type(vec: Any) -> Any:
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
         of their bodies: shape (groups, 192 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
         [m] and numbers of members, cell by cell, shape (groups, 4 k)"""
+        rebounds: wp.array2d[scalar]
+        """scratch: contacts of one environment that bounce, and whether they have been solved for in each, shape
+        (groups, :data:`BOUNCING` k :data:`REBOUND` + lanes)
+        """
         cells: wp.array2d[wp.int32]
         """scratch in blocks: start of each cell of the grid, then the cell of each member"""
         pierced: wp.array2d[wp.int32]

@@ -7,7 +7,7 @@ import warp as wp
 
 from pbd_gym.kernels.native import constant
 
-CENTER, TURN = int(constant("BODY_CENTER")), int(constant("BODY_TURN"))
+CENTER, TURN, ORIGIN = int(constant("BODY_CENTER")), int(constant("BODY_TURN")), int(constant("BODY_ORIGIN"))
 INV_MASS, INVERSE, GONE = int(constant("BODY_INV_MASS")), int(constant("BODY_INVERSE")), int(constant("BODY_GONE"))
 COLUMNS = int(constant("BODY_COLUMNS"))
 """Selected columns of a body, and the number of columns: see ``native/rigid_columns.h``."""

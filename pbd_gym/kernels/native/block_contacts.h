@@ -7,7 +7,7 @@
 #include "active_pairs.h"
 #include "contact_response.h"
 #include "grid_search.h"
-#include "rigid_carry.h"
+#include "rebounds.h"
 #include "rooms.h"
 
 #if PBD_BLOCK
@@ -76,6 +76,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             here.agitation = agitation[environment];
             here.spread = spread();
         }
+        if constexpr (Options::BOUNCY) here.solved = solved()[environment] > T(0);
         return here;
     }
 
@@ -231,7 +232,8 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Restitution of two members.
     PBD_INLINE T elastic(int one, int two) const {
         PBD_CONTRACT_ON
-        return table.bouncy > 0 ? T(0.5) * (table.restitution.data[one] + table.restitution.data[two]) : T(0);
+        if constexpr (!Options::BOUNCY) return T(0);
+        return T(0.5) * (table.restitution.data[one] + table.restitution.data[two]);
     }
 
     // Count the contacts of a member, and list them in the order of numbers, in which what moves it is summed.
@@ -310,8 +312,36 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                                 const typename CarriedBodies<Group>::Vector& place, T contacts) const {
         if constexpr (Options::RIGID) {
             m.shares = contacts;
-            if (table.bouncy > 0) m.shares = bodies.shares(*this, k, place, {t.nx, t.ny, t.nz}, contacts, m.crowd);
+            if constexpr (Options::BOUNCY)
+                m.shares = bodies.shares(*this, k, place, {t.nx, t.ny, t.nz}, contacts, m.crowd);
         }
+    }
+
+    // Whether what bounces has been moved, 1 where it has.
+    PBD_INLINE T* solved() const {
+        return (T*)lists.rebounds.data + Search::rank * lists.rebounds.shape[1] + lists.rebounds.shape[1] - LANES;
+    }
+
+    // Let members bounce, one environment after the other.
+    inline void rebound() {
+        if (thread == 0) {  // contacts wait for each other
+            for (environment = 0; environment < LANES; ++environment) {
+                solved()[environment] = T(0);
+                Rebounds<Group, LANES> rebounds(*this, bodies, lists, delta, false);
+                for (int k = 0; k < count; ++k) {
+                    const bool listed = touching_lengths[k] >= 0;
+                    for (int n = 0, end = listed ? touching_lengths[k] : count; n < end; ++n) {
+                        const int other = listed ? touching[entry(k, n)] : n;
+                        if (other <= k || (!listed && !Search::strangers(k, other))) continue;
+                        if (in_order(k, member(k), other, member(other)).inside > T(0))
+                            rebounds.consider(k, other, scales.resting);
+                    }
+                }
+                solved()[environment] = rebounds.solve(Search::roughness()) ? T(1) : T(0);
+            }
+            environment = 0;
+        }
+        sync();
     }
 
     // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
@@ -452,6 +482,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             for (int k = thread; k < count; k += thread_count) count_crowd(k);
             sync();
         }
+        if constexpr (Options::BOUNCY) rebound();
         part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
         if constexpr (Options::PASSES > 1) part_again();
         for (int k = thread; k < count; k += thread_count) {

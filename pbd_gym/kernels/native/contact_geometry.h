@@ -88,7 +88,7 @@ template <class T> struct ContactScales {
     T cushion;
     T placed;       // way out of an overlap of members that leave others room [m]
     bool roomy;     // whether some do
-    bool bouncy;    // whether some member has a restitution
+    bool solved;    // whether what bounces has been moved by that already: rebounds.h
     T elastic_way;  // way out of an overlap of two of these [m]
     T resting;      // what comes on by no more in a substep does not bounce [m]
     T fall;         // what falls from rest in a substep [m]
@@ -110,7 +110,7 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             table.cushion,
             T(2) * parting + T(STACKED) * resting,
             true,
-            table.bouncy > 0,
+            false,
             resting + T(ELASTIC_WAY) / inv_h,
             resting,
             T(0.5 * FREE_FALL) / (inv_h * inv_h),

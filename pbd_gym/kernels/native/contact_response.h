@@ -84,7 +84,8 @@ PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t,
     const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
     // Out of an overlap no faster than that: what is on its way out already gets no further push.
     V fastest = t.fastest;
-    if (scales.bouncy) fastest = elastic > none && scales.elastic_way < fastest ? V(scales.elastic_way) : fastest;
+    if constexpr (Options::BOUNCY)
+        fastest = elastic > none && scales.elastic_way < fastest ? V(scales.elastic_way) : fastest;
     const V soft = fastest - along, goal = t.overlap < soft ? t.overlap : soft;
     const V depth = t.inside > none ? at_least(goal, 0) : none;
     // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
@@ -94,15 +95,16 @@ PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t,
     const V parting = impulse + rest * rest / at_least(rest + small, 1e-30);
     // What the passes before have overshot is taken back: contacts do not bounce.
     const V bounce = along < gained ? along : gained, over = at_least(-goal, 0);
-    V back = at_least(bounce < over ? bounce : over, 0), pressing = impulse, bounced = none;
+    V back = at_least(bounce < over ? bounce : over, 0), pressing = impulse, bounced = none, stays = none;
     // What bounces is stopped and sent back, but for what gravity has in how fast it comes on.
-    if (scales.bouncy) {
+    if constexpr (Options::BOUNCY) {
         const V resting = V(scales.resting), came = at_least(gained - along, 0);
         const auto bounces = (elastic > none) & (approach > T(2) * resting);
         const V apart = approach + elastic * (approach - resting);
         const V shared = shares<L, Options>(pair.a, mine) * pair.a.w + shares<L, Options>(pair.b, its) * pair.b.w;
         bounced = (bounces & (shared > none)) ? apart / at_least(shared, 1e-30) : none;
-        pressing = bounces ? apart : impulse;
+        pressing = bounces ? (scales.solved ? none : apart) : impulse;
+        stays = (bounces & (V(T(scales.solved ? 1 : 0)) > none)) ? V(T(1)) : none;
         back = ((elastic > none) & (came > T(2) * resting)) ? none : back;
     }
     // Balls have many contacts: they take the smaller share of the two.
@@ -119,7 +121,10 @@ PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t,
     const V plain = inverse(V(T(1))), stick = inverse(V(T(1.0 / STICKING)));
     const V slide = (Options::SURFACES ? plain : stick) * friction / at_least(slip, 1e-30);
     V push = inverse(V(T(1.0 / CONTACT_RELAXATION))) * parting - plain * back;
-    if (scales.bouncy) push = bounced > none ? bounced : push;
+    if constexpr (Options::BOUNCY) {
+        push = bounced > none ? bounced : push;
+        push = stays > none ? none : push;
+    }
     const V drag = stick < slide ? stick : slide;
     mx = push * t.nx - drag * tx;
     my = push * t.ny - drag * ty;

@@ -7,7 +7,7 @@
 #pragma once
 #include "active_pairs.h"
 #include "pair_members.h"
-#include "rigid_carry.h"
+#include "rebounds.h"
 
 #if !PBD_BLOCK
 namespace pbd {
@@ -49,6 +49,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     static_assert(sizeof(Sixteen) <= Options::KEPT * sizeof(T), "room for sixteen pairs");
 
     const CarriedBodies<Group> bodies;
+    Rebounds<Group, 1> rebounds;
     const int touching_room;  // pairs that touch that can be kept
     int* const firsts;        // these
     int* const seconds;
@@ -72,6 +73,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
                             ContactScales<T> scales, int* one, int* two)
         : Search(model, body, lists, group, scales),
           bodies(rigid, Search::rank),
+          rebounds(*this, bodies, lists, Search::moves, true),
           touching_room(lists.touching.shape[2]),
           firsts(lists.touching.data + Search::rank * 3 * touching_room),
           seconds(firsts + touching_room),
@@ -107,7 +109,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     // Restitution of sixteen pairs.
     PBD_INLINE W elastic(const int* from, const int* other) const {
         W mean = W(T(0));
-        if (scales.bouncy)
+        if constexpr (Options::BOUNCY)
             for (int s = 0; s < 16; ++s)
                 mean[s] = T(0.5) * (table.restitution.data[from[s]] + table.restitution.data[other[s]]);
         return mean;
@@ -163,6 +165,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             const int s = __builtin_ctz(hits), k = from[s], l = other[s];
             count_contact(k);
             count_contact(l);
+            if constexpr (Options::BOUNCY) rebounds.consider(k, l, scales.resting);
             if (touched < touching_room) {
                 firsts[touched] = k;
                 seconds[touched] = l;
@@ -189,7 +192,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         PBD_CONTRACT_ON
         if constexpr (Options::RIGID) {
             m.shares = contacts;
-            if (!scales.bouncy) return;
+            if constexpr (!Options::BOUNCY) return;
             for (int s = 0; s < 16; ++s) {
                 const T* const p = now + NUMBERS * at[s];
                 const T* const q = moved + 4 * at[s];
@@ -482,7 +485,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         scales.agitation = agitation;
         scales.roomy = roomy;
         if (roomy) Search::change_rooms();
-        found = touched = met_count = 0;
+        found = touched = met_count = rebounds.count = 0;
         forgets = false;
         if constexpr (Options::SURFACES) {
             if (renews) renew(drift);
@@ -499,6 +502,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         examine_all();
         if (touched == 0) return;
         if constexpr (Options::RIGID) count_crowds();
+        if constexpr (Options::BOUNCY) scales.solved = rebounds.solve(scales.roughness);
         if (touched <= touching_room) {
             part_touching();
         } else {

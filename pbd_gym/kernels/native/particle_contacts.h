@@ -24,8 +24,9 @@
 // What overlaps where it was put leaves more slowly still: rooms.h.
 //
 // Two balls that come on faster than gravity makes it in four substeps bounce: they are pushed on until they part at
-// the mean of their restitutions times that speed, less what gravity makes in two. Each contact has a part of its own
-// of the masses, in which energy is not gained, and the mean of the parts has less.
+// the mean of their restitutions times that speed, less what gravity makes in two. All that do so are solved for
+// together: rebounds.h. Where there is no room for that, each contact has a part of its own of the masses, in which
+// energy is not gained, and the mean of the parts has less.
 //
 // A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
 // directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which

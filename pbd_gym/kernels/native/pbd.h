@@ -37,6 +37,7 @@
 #include "particle_contacts.h"
 #include "pictures.h"
 #include "piercings.h"
+#include "rebounds.h"
 #include "rigid_bodies.h"
 #include "rigid_carry.h"
 #include "rigid_columns.h"

@@ -5,6 +5,13 @@
 
 namespace pbd {
 
+// A hand is torn out of what it holds when that is farther from it than this share of the radius of its balls.
+constexpr double TORN = 0.02;
+// Share of its mass by which what it holds counts then: the rest of the body moves as if it were free.
+constexpr double TORN_WEIGHT = 1e-3;
+// How far hands draw a body towards them in an iteration, besides going there, in radii of its balls.
+constexpr double DRAWN = 0.1;
+
 // What is chosen when the kernels of rigid bodies are built: numbers of a position's row, and the columns of parameters
 // that hold the size of an environment and a factor of the density, or -1 where environments do not differ.
 //
@@ -126,6 +133,50 @@ template <class Bodies> struct RigidLane {
         return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
     }
     PBD_INLINE V weight(int j, int b) const { return unless_held(j, b, in.table.mass.data[j]); }
+    // The same where hands are torn out of the body.
+    PBD_INLINE V torn_weight(int j) const {
+        const V free = V(in.table.mass.data[j]), held = V(T(TORN_WEIGHT) * in.table.mass.data[j]);
+        return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
+    }
+
+    // How far from the centre of its body member j is, over how far its hand is; at most 1.
+    //
+    // Hands that go apart pull what they hold out of its place. The body turns until it points at them: where they are
+    // counts as a direction only, or at twice its distance the body would turn beyond it by as much as it was off.
+    //
+    // own: from the centre to the member's place.  hand: to its hand.
+    PBD_INLINE V reached(const Vec3<V>& own, const Vec3<V>& hand) const {
+        PBD_CONTRACT_ON
+        const V near = dot(own, own), far = dot(hand, hand);
+        return far > near ? V(root(near / far)) : V(T(1));
+    }
+    // Share of a way by which hands can draw body b in an iteration, against all that holds it back.
+    PBD_INLINE V drawn(int b, const Vec3<V>& way) const {
+        PBD_CONTRACT_ON
+        const V most = T(DRAWN) * size * in.table.radius.data[b], far = dot(way, way);
+        return far > most * most ? V(most / root(far)) : V(T(1));
+    }
+
+    // Let what is held of a body count as next to nothing where hands are torn out of it, and as heavy elsewhere.
+    //
+    // at: its row; its centre now and at the start of the substep become those of the mass that counts.
+    // torn: 1 where they are, else 0.
+    PBD_INLINE void change_weight(T* at, V torn) const {
+        PBD_CONTRACT_ON
+        const V before = load(at + BODY_TORN * LANES);
+        const auto changes = (before > T(0)) != (torn > T(0));
+        const Vec3<V> way = load3(at + BODY_OTHER * LANES) - offset(at), start = load3(at + BODY_START * LANES);
+        const Vec3<V> now = center(at) + turn(at) * way, then = start + load_rows(at + BODY_START_TURN * LANES) * way;
+        store3(at + BODY_CENTER * LANES, choose(changes, now, center(at)));
+        store3(at + BODY_START * LANES, choose(changes, then, start));
+        for (int k = 0; k < BODY_TORN - BODY_OTHER; ++k) {
+            T *const one = at + (BODY_OFFSET + k) * LANES, *const two = at + (BODY_OTHER + k) * LANES;
+            const V first = load(one), second = load(two);
+            store(one, changes ? second : first);
+            store(two, changes ? first : second);
+        }
+        store(at + BODY_TORN * LANES, torn);
+    }
 
     // Add what pushes a body at a place to what pulls at what is held of it.
     PBD_INLINE void note_push(T* at, const Vec3<V>& place, const Vec3<V>& p) const {

@@ -21,12 +21,18 @@ constexpr int BODY_GONE = 46;
 // What has pushed the body in the substep beyond what it has gone by, as impulses times the substep (3) [kg m], and
 // their moment about the origin of the world (3): what is held of it takes that up. Where forces at grips are summed.
 constexpr int BODY_PULL = 52;
-constexpr int BODY_COLUMNS = 58;
+// The same numbers from BODY_OFFSET on where hands are torn out of a body, if what is held counts as heavy now, and the
+// other way round; and 1 where they are torn out of it, else 0.
+constexpr int BODY_OTHER = 58;
+constexpr int BODY_TORN = 74;
+// Where the centre of its mesh is (3) [m], which its reach is measured from.
+constexpr int BODY_ORIGIN = 75;
+constexpr int BODY_COLUMNS = 78;
 
 // Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
 // moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); two
 // Coulomb coefficients, kinetic and static; the overlap that the substep began with [m]; its share in the contacts of
-// the collider; and what the contact is squeezed by, as an impulse [kg m].
+// the collider; what the contact is squeezed by, as an impulse [kg m]; and 1 where it bounces.
 constexpr int TOUCH_NORMAL = 1;
 constexpr int TOUCH_SLIP = 4;
 constexpr int TOUCH_IMPULSE = 7;
@@ -36,13 +42,16 @@ constexpr int TOUCH_STATIC = 12;
 constexpr int TOUCH_EARLY = 13;
 constexpr int TOUCH_SHARE = 14;
 constexpr int TOUCH_LOAD = 15;
-constexpr int TOUCH_NUMBERS = 16;
+constexpr int TOUCH_BOUNCES = 16;
+constexpr int TOUCH_NUMBERS = 17;
 // Contacts of a body with colliders that are solved together, for each of its particles.
 constexpr int TOUCH_ROOM = 2;
 
 // Balls of other bodies that one ball may be near; more of them are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
 // Numbers of a contact between two bodies (rigid_meetings.h).
-constexpr int MEETING_NUMBERS = 23;
+constexpr int MEETING_NUMBERS = 24;
+// Numbers of a contact that bounces (rebounds.h).
+constexpr int REBOUND_NUMBERS = 21;
 
 }  // namespace pbd

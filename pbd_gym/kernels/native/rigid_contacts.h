@@ -9,7 +9,8 @@
 // contacts slide is decided when these nearly do.
 //
 // A ball that comes on faster than gravity makes it in two substeps bounces: it is pushed on until it goes back by the
-// restitution times its way.
+// restitution times its way. Newton's law may gain energy so, off the centre and with friction (Kane and Levinson 1985,
+// Dynamics: Theory and Applications): impulses of a body that bounces are made smaller then.
 #pragma once
 #include "rigid_overlaps.h"
 
@@ -35,6 +36,18 @@ template <class Wide> struct RigidTouch {
     const Wide &ux, &uy, &uz;        // where the surface has moved [m]
     const Wide &kinetic, &sticking;  // Coulomb coefficients
 };
+
+// Begin the search for contacts of body b: find where its mesh is.
+template <class L, class Options, class Model, class Body, class Scratch>
+inline CUDA_CALLABLE void begin_touches(const Model& model, const Body& body, const Scratch& rigid, int group, int b) {
+    PBD_CONTRACT_ON
+    const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
+    auto* const at = in.body(b);
+    for (int lane = 0; lane < L::ROUNDS; ++lane) {
+        const RigidLane on(in, lane);
+        on.store3(at + BODY_ORIGIN * L::LANES, on.center(at) - on.turn(at) * on.offset(at));
+    }
+}
 
 // Note contact number `count` of body b, that of its member j with collider k.
 template <class L, class Options, class Model, class Body, class Scratch, class Substep, class Wide>
@@ -62,13 +75,19 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         const Vec3<V> slip = went + cross(turn, arm) - surface;
         const V along = dot(slip, n);
         V deep = on.load(touch.depth.c), early = on.load(touch.early.c);
+        // What a hand is torn out of is not where the hand is.
+        const auto elsewhere =
+            (on.load(at + BODY_TORN * LANES) > none) & (on.load(in.w + in.members[j] * LANES) <= none);
+        deep = elsewhere ? none : deep;
         // Later rounds are for environments in which bodies meet.
         if (round > 0) deep = on.load((const T*)(rigid.busy.data + group)) > none ? deep : none;
         // What rounding leaves goes with the rest, as a speed that nobody sees.
         early = early > T(LEAST_OVERLAP) * on.size * in.table.radius.data[b] ? early : none;
         const V deeper = deep - early, comes = -along - on.load(now.resting_speed.c) * now.h;
         const V back = -along * (T(1) + bounce);
-        const V wanted = ((comes > none) & (back > deeper) & (V(bounce) > none)) ? back : deeper;
+        const auto bounces = (comes > none) & (back > deeper) & (V(bounce) > none);
+        const V wanted = bounces ? back : deeper;
+        on.store(to + TOUCH_BOUNCES * LANES, bounces ? V(T(1)) : none);
         on.store(to, deep > none ? wanted : V(T(NO_TOUCH)));
         on.store(to + TOUCH_EARLY * LANES, deep > none ? early : none);
         on.store(to + TOUCH_LOAD * LANES, none);
@@ -114,8 +133,43 @@ PBD_INLINE void note_touches(const Lane& on, const Body& body, int b, int count,
     }
 }
 
+// Make the impulses of a body that bounces smaller if they gain energy. Their work is that times the mean of how
+// contacts slip before and afterwards.
+template <class Lane> PBD_INLINE void keep_energy(const Lane& on, int b, int count,
+                                                  PushedBody<typename Lane::V>& pushed,
+                                                  const Mat3<typename Lane::V>& turn, typename Lane::V ball) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const Vec3<V> offset = on.offset(on.in.body(b));
+    const V none = V(T(0));
+    V before = none, change = none, bounces = none;
+    for (int c = 0; c < count; ++c) {
+        const T* const one = on.in.contact(b, c);
+        const Vec3<V> n = on.load3(one + TOUCH_NORMAL * LANES);
+        const Vec3<V> r = turn * on.place_in(on.in.member(b, c), offset) - ball * n;
+        const Vec3<V> p = on.load(one + TOUCH_IMPULSE * LANES) * n + on.load3(one + TOUCH_DRAG * LANES);
+        before -= dot(p, on.load3(one + TOUCH_SLIP * LANES));
+        change += T(0.5) * dot(p, pushed.moved(r));
+        bounces += on.load(one + TOUCH_BOUNCES * LANES);
+    }
+    const auto gains = (bounces > none) & (change > before);
+    if (!any(gains)) return;
+    const V share = gains ? V(at_least(before, 0) / at_least(change, 1e-30)) : V(T(1));
+    pushed.gone = share * pushed.gone;
+    pushed.turn = share * pushed.turn;
+    for (int c = 0; c < count; ++c) {
+        T* const one = on.in.contact(b, c);
+        on.store(one + TOUCH_IMPULSE * LANES, share * on.load(one + TOUCH_IMPULSE * LANES));
+        on.store3(one + TOUCH_DRAG * LANES, share * on.load3(one + TOUCH_DRAG * LANES));
+    }
+}
+
 // Hold body b where it touches, by impulses that fit together.
-template <class L, class Options, class Model, class Body, class Scratch, class Substep>
+//
+// bouncing: whether some collider has a restitution.
+template <class L, class Options, bool bouncing, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                         int group, int b, int count) {
     using T = typename L::T;
@@ -164,6 +218,7 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
                 on.store3(one + TOUCH_DRAG * LANES, kept);
                 pushed.push(r, kept - dragged);
             }
+        if constexpr (bouncing) keep_energy(on, b, count, pushed, turn, ball);
         if constexpr (Options::WRENCHES || Options::FORCES || Options::TOUCHES)
             note_touches<Options>(on, body, b, count, ball);
         const Vec3<V> there = center + pushed.gone;

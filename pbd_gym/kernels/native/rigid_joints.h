@@ -91,20 +91,31 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
             const V none = V(T(0));
+            if (any(on.load(at + BODY_TORN * LANES) > none)) on.change_weight(at, none);  // hands draw at it again
             const Vec3<V> center = on.center(at), offset = on.offset(at);
             const Mat3<V> turn = on.turn(at);
+            const V ball = on.size * in.table.radius.data[b], least = T(TORN) * ball;
+            V torn = none;
             Vec3<V> push = {none, none, none}, spin = push;
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> r = turn * on.place_in(j, offset);
-                const Vec3<V> d = on.load3(in.place(j)) - (center + r);
-                const Vec3<V> p = on.unless_held(j, b, in.table.push.data[j]) * d;
+                const Vec3<V> here = on.load3(in.place(j)), d = here - (center + r);
+                const V m = on.unless_held(j, b, in.table.push.data[j]), free = on.load(in.w + in.members[j] * LANES);
+                Vec3<V> p = m * d, moment = cross(r, p);
+                if (any(free <= none)) {
+                    const Vec3<V> hand = here - center;
+                    torn = ((free <= none) & (dot(d, d) > least * least)) ? V(T(1)) : torn;
+                    const V near = on.reached(r, hand), part = on.drawn(b, near * hand - r);
+                    p = choose(free > none, p, (m * on.drawn(b, d)) * d);
+                    moment = choose(free > none, moment, (m * near * part) * cross(r, hand));
+                }
                 push = push + p;
-                spin = spin + cross(r, p);
-                const V free = on.load(in.w + in.members[j] * LANES);
+                spin = spin + moment;
                 on.note_push(at, center + r, choose(free > none, p, {none, none, none}));
             }
             const Sym3<V> lightness = in_axes(turn, on.inverse(at));
             on.set_place(at, center + on.inv_mass(at) * push, rotation(lightness * spin) * turn);
+            if (any(torn > none)) on.change_weight(at, torn);
         }
     }
     sync();

@@ -38,6 +38,7 @@ template <class T> struct Meeting {
     T b, c;
     T j, k;           // a ball of each
     T along, beside;  // one over the inverse masses along the normal, and beside it
+    T bounces;        // whether it does
 };
 
 // One environment of a group.
@@ -174,11 +175,12 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 const T soft = wp::max(leaves + comes, T(0));
                 T apart = wp::min(wp::min(squares / much, T(2) * deepest), soft);
                 const T bounce = T(0.5) * (table.restitution.data[b] + table.restitution.data[c]);
-                if (bounce > T(0) && comes > h * resting) apart = wp::max(apart, (T(1) + bounce) * comes);
+                const bool bounces = bounce > T(0) && comes > h * resting;
+                if (bounces) apart = wp::max(apart, (T(1) + bounce) * comes);
                 const Vec3<T> point = here - mine * n;
                 const Vec3<T> r = point - this->vector(b, BODY_CENTER), q = point - this->vector(c, BODY_CENTER);
                 list[count++] = {n,    r,    q,    slip,       apart, T(0), {T(0), T(0), T(0)},
-                                 T(b), T(c), T(j), T(closest), T(0),  T(0)};
+                                 T(b), T(c), T(j), T(closest), T(0),  T(0), T(bounces)};
             }
         }
     }
@@ -264,6 +266,30 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
+    // Make the impulses of contacts that bounce smaller if they gain energy, as those of rigid_contacts.h.
+    PBD_INLINE void keep_energy() const {
+        PBD_CONTRACT_ON
+        T before = T(0), change = T(0);
+        for (int m = 0; m < count; ++m) {
+            const Meeting<T>& one = list[m];
+            if (!(one.bounces > T(0))) continue;
+            const Vec3<T> p = one.impulse * one.n + one.dragged;
+            before -= dot(p, one.slip);
+            change += T(0.5) * dot(p, moved((int)one.b, one.r) - moved((int)one.c, one.q));
+        }
+        if (!(change > before)) return;
+        const T share = wp::max(before, T(0)) / change;
+        for (int m = 0; m < count; ++m) {
+            Meeting<T>& one = list[m];
+            if (!(one.bounces > T(0))) continue;
+            const Vec3<T> p = (share - T(1)) * (one.impulse * one.n + one.dragged);
+            push((int)one.b, one.r, p);
+            push((int)one.c, one.q, T(-1) * p);
+            one.impulse *= share;
+            one.dragged = share * one.dragged;
+        }
+    }
+
     // Note what contacts push balls by.
     //
     // pushes:  sums for each particle, over their masses [m].
@@ -312,7 +338,8 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
 };
 
 // Push bodies off each other; the first round says in rigid.busy and rigid.met where some meet.
-template <class L, class Options, class Model, class Body, class Scratch, class Substep>
+// bouncy: whether some of them have a restitution.
+template <class L, class Options, bool bouncy, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                       int round, int group, int thread) {
     using T = typename L::T;
@@ -334,6 +361,7 @@ inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, cons
             meetings.prepare();
             meetings.weigh();
             meetings.sweep(body.friction.c[lane]);
+            if constexpr (bouncy) meetings.keep_energy();
             if constexpr (Options::TOUCHES) {
                 const T density = Options::VARIED ? in.parameters[Options::DENSITY * L::LANES + lane] : T(1);
                 meetings.note_pushes((T*)body.pushes.data, density);

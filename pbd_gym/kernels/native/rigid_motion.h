@@ -13,6 +13,65 @@ namespace pbd {
 // Rounds of the iteration for the turn. Each takes off what is left by half the angle of a substep or more.
 constexpr int TURN_ROUNDS = 6;
 
+// Store the offset of the centre of mass of body b, one over its mass, its inertia tensor and the inverse of that.
+//
+// mass: of a member.  Returns the offset.
+template <class Lane, class Mass>
+PBD_INLINE Vec3<typename Lane::V> note_masses(const Lane& on, int b, typename Lane::T* to, Mass mass) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const V none = V(T(0));
+    const int first = on.in.offsets[b], end = on.in.offsets[b + 1];
+    V total = none;
+    Vec3<V> offset = {none, none, none};
+    for (int j = first; j < end; ++j) {
+        const V m = mass(j);
+        total += m;
+        offset = offset + m * on.place_in(j, {none, none, none});
+    }
+    const V inverse = T(1) / total;
+    offset = inverse * offset;
+    Sym3<V> second = {none, none, none, none, none, none};
+    for (int j = first; j < end; ++j) add_square(second, mass(j), on.place_in(j, offset));
+    const Sym3<V> inertia = {
+        second.yy + second.zz, second.xx + second.zz, second.xx + second.yy, -second.xy, -second.xz, -second.yz};
+    on.store3(to, offset);
+    on.store(to + (BODY_INV_MASS - BODY_OFFSET) * LANES, inverse);
+    on.store_symmetric(to + (BODY_INERTIA - BODY_OFFSET) * LANES, inertia);
+    on.store_symmetric(to + (BODY_INVERSE - BODY_OFFSET) * LANES, inverse_of(inertia));
+    return offset;
+}
+
+// Find the place and rotation of body b by the places of its members before the substep, of which each counts by a
+// mass.
+template <int SQUARINGS, class Lane, class Mass> PBD_INLINE void fit_body(const Lane& on, int b, Mass mass) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const V none = V(T(0));
+    T* const at = on.in.body(b);
+    const int first = on.in.offsets[b], end = on.in.offsets[b + 1];
+    V total = none;
+    Vec3<V> center = {none, none, none}, middle = center;
+    for (int j = first; j < end; ++j) {
+        const V m = mass(j);
+        total += m;
+        center = center + m * on.load3(on.in.place_before(j));
+        middle = middle + m * on.place_in(j, {none, none, none});
+    }
+    const V inverse = T(1) / total;
+    center = inverse * center;
+    middle = inverse * middle;
+    Mat3<V> fit = {{none, none, none}, {none, none, none}, {none, none, none}};
+    for (int j = first; j < end; ++j)
+        add_outer(fit, mass(j) * (on.load3(on.in.place_before(j)) - center), on.place_in(j, middle));
+    const Mat3<V> turn = nearest_rotation<SQUARINGS>(fit);
+    on.set_place(at, center + turn * (on.load3(at + BODY_OFFSET * LANES) - middle), turn);
+}
+
 // Find bodies in their particles: centre, rotation, mass and inertia.
 template <class L, class Options, int SQUARINGS, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, const Scratch& rigid, int group, int thread,
@@ -28,36 +87,29 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
             const V none = V(T(0));
-            V total = none;
-            Vec3<V> center = {none, none, none}, offset = center;
+            const auto mass = [&](int j) { return on.weight(j, b); };
+            const Vec3<V> offset = note_masses(on, b, at + BODY_OFFSET * LANES, mass);
+            const auto torn_mass = [&](int j) { return on.torn_weight(j); };
+            note_masses(on, b, at + BODY_OTHER * LANES, torn_mass);
+            on.store(at + BODY_TORN * LANES, none);
+            fit_body<SQUARINGS>(on, b, mass);
+            // Hands that are torn out of a body do not say where it is: what is free of it does.
+            const Vec3<V> center = on.center(at);
+            const Mat3<V> turn = on.turn(at);
+            const V least = T(TORN) * on.size * in.table.radius.data[b];
+            V torn = none;
             for (int j = first; j < end; ++j) {
-                const V m = on.weight(j, b);
-                total += m;
-                center = center + m * on.load3(in.place_before(j));
-                offset = offset + m * on.place_in(j, {none, none, none});
+                const auto free = on.load(in.w + in.members[j] * LANES) > none;
+                const Vec3<V> d = on.load3(in.place_before(j)) - (center + turn * on.place_in(j, offset));
+                torn = (free & (dot(d, d) > least * least)) ? V(T(1)) : torn;
             }
-            const V inverse = T(1) / total;
-            center = inverse * center;
-            offset = inverse * offset;
-            Sym3<V> second = {none, none, none, none, none, none};
-            Mat3<V> fit = {{none, none, none}, {none, none, none}, {none, none, none}};
-            for (int j = first; j < end; ++j) {
-                const V m = on.weight(j, b);
-                const Vec3<V> u = on.place_in(j, offset);
-                add_outer(fit, m * (on.load3(in.place_before(j)) - center), u);
-                add_square(second, m, u);
-            }
-            const Sym3<V> inertia = {second.yy + second.zz,
-                                     second.xx + second.zz,
-                                     second.xx + second.yy,
-                                     -second.xy,
-                                     -second.xz,
-                                     -second.yz};
-            on.set_place(at, center, nearest_rotation<SQUARINGS>(fit));
-            on.store3(at + BODY_OFFSET * LANES, offset);
-            on.store(at + BODY_INV_MASS * LANES, inverse);
-            on.store_symmetric(at + BODY_INERTIA * LANES, inertia);
-            on.store_symmetric(at + BODY_INVERSE * LANES, inverse_of(inertia));
+            if (!any(torn > none)) continue;
+            fit_body<SQUARINGS>(on, b, torn_mass);
+            const auto so = torn > none;
+            const Mat3<V> other = on.turn(at);
+            on.set_place(at, choose(so, on.center(at), center),
+                         {choose(so, other.a, turn.a), choose(so, other.b, turn.b), choose(so, other.c, turn.c)});
+            on.change_weight(at, torn);
         }
     }
 }
@@ -79,12 +131,19 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
             const Vec3<V> start = on.center(at), offset = on.offset(at);
             const Mat3<V> before = on.turn(at);
             const Sym3<V> lightness = on.inverse(at);
+            const V torn = on.load(at + BODY_TORN * LANES);
             Vec3<V> gone = {none, none, none}, spin = gone;
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> from = on.load3(in.place_before(j)), d = on.load3(in.place(j)) - from;
-                const V m = on.weight(j, b);
+                const V m = torn > none ? on.torn_weight(j) : on.weight(j, b),
+                        free = on.load(in.w + in.members[j] * LANES);
                 gone = gone + m * d;
-                spin = spin + m * cross(from - start, d);
+                Vec3<V> moment = m * cross(from - start, d);
+                if (any(free <= none)) {
+                    const Vec3<V> own = before * on.place_in(j, offset);
+                    moment = choose(free > none, moment, (m * on.reached(own, from - start)) * cross(own, d));
+                }
+                spin = spin + moment;
             }
             if constexpr (Options::FORCES) begin_pull(on, b);
             gone = on.inv_mass(at) * gone;

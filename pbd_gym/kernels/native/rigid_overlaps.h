@@ -43,6 +43,10 @@ template <class V> struct PushedBody {
     PBD_INLINE Vec3<V> moved(const Vec3<V>& r) const { return gone + cross(turn, r); }
 };
 
+// Least share of its diagonal that a pivot has, well above rounding: what is held turns some thousand times as easily
+// as it moves, and would be thrown to the other end of the world.
+constexpr double PIVOT_FLOOR = 1e-6;
+
 // Symmetric positive definite equations in six unknowns, by rows below the diagonal.
 template <class V> struct SixEquations {
     // Six numbers side by side. A local array `V[6]` of another template must not be handed to this one: there V may be
@@ -65,12 +69,14 @@ template <class V> struct SixEquations {
     // Solve by Cholesky's factors; the unknowns are then in `side`.
     PBD_INLINE void solve() {
         PBD_CONTRACT_ON
+        using T = Element<V>;
         for (int i = 0; i < 6; ++i) {
+            const V least = T(PIVOT_FLOOR) * matrix[i][i];
             for (int j = 0; j <= i; ++j) {
                 V sum = matrix[i][j];
                 for (int k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
                 if (i == j)
-                    matrix[i][i] = Element<V>(1) / root(at_least(sum, 1e-30));
+                    matrix[i][i] = T(1) / root(sum > least ? sum : least);
                 else
                     matrix[i][j] = sum * matrix[j][j];
             }

@@ -24,6 +24,8 @@ namespace pbd {
 constexpr double SHARPEST = -0.55;
 // Square of the sine of an angle below which surfaces count as flat.
 constexpr double STRAIGHT = 1e-6;
+// How far an axis may seem to be beyond an end, in its radius: rounding, on a round shape.
+constexpr double DOUBT = 0.5;
 // Largest exponent of friction at one end of a segment.
 constexpr double MOST_GRIP = 4.0;
 // Added to what is remembered of a segment while it goes round something.
@@ -69,6 +71,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     T* wrenches = nullptr;  // of particles on each collider
     int colliders = 0;
     bool woven = false;  // threads of cloth
+    V goes_round;        // 1 where some segment goes round a collider, or may be too long or short since one did
 
     PBD_INLINE WrappedLine(const Base& line, WrapArrays<Options, V>& wraps) : Base(line), wraps(wraps) {}
 
@@ -83,14 +86,14 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
                vector(row(k) + TRAVEL * LANES);
     }
 
-    // Measure all segments; in later rounds those of lines that are taut. Returns whether any goes round a collider.
-    PBD_INLINE bool measure(int round) {
+    // Measure all segments; in later rounds those of lines that are taut.
+    PBD_INLINE void measure(int round) {
         PBD_CONTRACT_ON
-        bool found = false;
         V clear = V(T(1));
         if (woven)
             for (int k = 0; k <= count; ++k) clear = load(row(k) + OVERLAPS * LANES) > T(0) ? V(T(0)) : clear;
         const V lines = round == 0 ? V(T(1)) : (round == 1 ? taut : tauter);
+        if (round == 0) goes_round = V(T(0));
         for (int k = 0; k < count; ++k) {
             const Vector d = vector(place(k + 1)) - vector(place(k));
             const V length = root(dot(d, d)), one_over = T(1) / at_least(length, 1e-30);
@@ -103,9 +106,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             put(k, now, one_over * d, one_over * d);
             const V here = load(row(k) + COLLIDER * LANES), there = load(row(k + 1) + COLLIDER * LANES);
             const auto could = (clear > T(0)) & (here > T(0)) & (here == there) & (load(row(k) + BEND * LANES) >= T(0));
-            found |= bend(k, d, length, could, now, round == 0);
+            bend(k, d, length, could, now, round == 0);
         }
-        return found;
     }
 
     template <class Mask> PBD_INLINE void put(int k, Mask now, const Vector& a, const Vector& b) {
@@ -119,13 +121,13 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     // plane across that, the string is straight up to where it touches the cylinder, and goes round by an angle from
     // there.
     template <class Mask, class Now>
-    PBD_INLINE bool bend(int k, const Vector& apart, V length, Mask could, Now now, bool first) {
+    PBD_INLINE void bend(int k, const Vector& apart, V length, Mask could, Now now, bool first) {
         PBD_CONTRACT_ON
         const auto straight = [&](auto could) {
             const V allowed =
                 any(load(slack + LANES * k) != T(0)) ? leave(k, length < T(0), could, length, length, first) : V(T(0));
             wraps.wanted[k] = now ? size * rest_length[k] + allowed - length : wraps.wanted[k];
-            return any(allowed != T(0));
+            if (first) goes_round = allowed != T(0) ? V(T(1)) : goes_round;
         };
         if (!any(could)) return straight(could);
         const T *const ra = row(k), *const rb = row(k + 1);
@@ -136,10 +138,21 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         // What is in the surface counts as on it.
         const V high_a = load(ra + HEIGHT * LANES), high_b = load(rb + HEIGHT * LANES);
         const V out_a = at_least(-high_a, 0), out_b = at_least(-high_b, 0);
-        const V up_a = radius + out_a + high_a, up_b = radius + out_b + high_b;
+        const V up_a = radius + out_a + high_a;
+        V up_b = radius + out_b + high_b;
         const Vector d = apart + out_b * nb - out_a * na;
-        const V on_a = (up_b - dot(nb, d) - c * up_a) * per, on_b = (c * up_b - up_a - dot(na, d)) * per;
+        V on_a = (up_b - dot(nb, d) - c * up_a) * per, on_b = (c * up_b - up_a - dot(na, d)) * per;
         const Vector ta = per * (nb - c * na), tb = per * (c * nb - na);
+        // Heights are those of before particles were moved in this substep: where the normals are nearly parallel, the
+        // axis between the two may seem to be beside them. Then it is at the end that it is beyond.
+        const V doubt = T(DOUBT) * radius;
+        const auto beside = (on_a > doubt) | (on_b < -doubt);
+        if (any(beside)) {
+            const V onto = on_b < T(0) ? V(on_a - on_b) : V(T(0)), back = beside ? onto : on_a;
+            up_b = beside ? V(c * up_a + sine * back + dot(nb, d)) : up_b;
+            on_b = beside ? V(c * back - sine * up_a + dot(tb, d)) : on_b;
+            on_a = back;
+        }
         const V far_a = at_least(up_a * up_a + on_a * on_a, 1e-30), far_b = at_least(up_b * up_b + on_b * on_b, 1e-30);
         const V square = radius * radius, free_a = root(at_least(far_a - square, 0)),
                 free_b = root(at_least(far_b - square, 0));
@@ -164,8 +177,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         if (first) {
             wraps.turn[k] = bends ? turn * share : V(T(0));
             wraps.slip[k] = bends ? T(0.5) * (dot(gone(k), a) + dot(gone(k + 1), b)) : V(T(0));
+            goes_round = (bends | (allowed != T(0))) ? V(T(1)) : goes_round;
         }
-        return true;
     }
 
     // By how much segment k, of which this is measured, may be longer or shorter than its rest length.
@@ -332,6 +345,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         PBD_CONTRACT_ON
         const V none = V(T(0));
         const Vector zero = {none, none, none};
+        const V part = round > 0 ? tauter : taut;
         V q = none, way = none;
         Vector gone = zero, back = zero;
         for (int k = 0; k <= count; ++k) {
@@ -339,7 +353,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             Vector forth = zero, pulled = zero;
             if (k < count) {
                 const V shortest = T(1) / at_least(size * rest_length[k], 1e-30);
-                const V found = (round > 0 ? tauter : taut) * right[k] * (over[k] < shortest ? over[k] : shortest);
+                const V found = part * right[k] * (over[k] < shortest ? over[k] : shortest);
                 const V before = density[k], all = at_least(before - found, 0), pull = (all - before) / over[k];
                 density[k] = all;
                 next = all * wraps.start[k];
@@ -350,7 +364,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             const V over_pivot = T(1) / (T(1) + light * next + behind_ * (T(1) - way));
             way = light * next * over_pivot;
             const Vector n = vector(row(k)), push = forth - back;
-            const auto held = touches(k) & (dot(n, push) <= T(0));
+            const auto held = (part > T(0)) & touches(k) & (dot(n, push) <= T(0));
             gone = over_pivot * (light * push + behind_ * gone);
             const V low = held ? at_least(load(row(k) + HEIGHT * LANES), 0) : V(T(-1));
             wraps.sum[k] = low;
@@ -418,7 +432,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         const V number = load(row(k) + COLLIDER * LANES);
         const V sums[6] = {push.x, push.y, push.z, moment.x, moment.y, moment.z};
         for (int c = 0; c < colliders; ++c) {
-            const auto it = number == T(c + 1);
+            const auto it = (goes_round > T(0)) & (number == T(c + 1));
             if (!any(it)) continue;
             T* const to = wrenches + 6 * LANES * ((Index)at[k] * colliders + c);
             for (int i = 0; i < 6; ++i) store(to + i * LANES, load(to + i * LANES) + (it ? sums[i] : V(T(0))));
@@ -472,6 +486,51 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     }
 };
 
+// What solving a line writes, but for what it pushes colliders by.
+template <class Options, class V> struct LineOutcome {
+    V numbers[12 * (Options::LONGEST + 1) + 1];
+
+    // Go through it, with the place of each number.
+    template <class Wrapped, class Then> PBD_INLINE void each(const Wrapped& line, Then then) {
+        constexpr int LANES = Wrapped::LANES;
+        V* number = numbers;
+        for (int k = 0; k <= line.count; ++k) {
+            for (int c = 0; c < 3; ++c) then(line.place(k) + c * LANES, *number++);
+            for (int c = PRESSED; c <= HEIGHT; ++c) then(line.row(k) + c * LANES, *number++);
+            if constexpr (Options::KEEP_LAMBDA)
+                if (k < line.count) then(line.multipliers + k * LANES, *number++);
+            if constexpr (Options::FORCES)
+                for (int c = 0; c < 3; ++c) then(line.one.arrays.pulls + (3 * line.at[k] + c) * LANES, *number++);
+        }
+        if constexpr (Options::LEANS) then(line.yielded, *number++);
+    }
+};
+
+#if !PBD_BLOCK
+// Solve a line that goes round a collider in some environments only: both ways, of which each environment keeps its
+// own. None may depend on what others of its group do.
+//
+// The line is passed by value, so that its members stay in registers where this is not called.
+template <class Options, class Line, class Wrapped>
+__attribute__((noinline)) void solve_both_ways(Line line, Wrapped wrapped) {
+    using T = typename Wrapped::T;
+    using V = typename Wrapped::V;
+    LineOutcome<Options, V> outcome;
+    const auto here = wrapped.goes_round > T(0);
+    outcome.each(wrapped, [&](T* at, auto& number) { number = line.load(at); });
+    wrapped.solve();
+    wrapped.apply();
+    outcome.each(wrapped, [&](T* at, auto& number) {
+        const V found = line.load(at);
+        line.store(at, here ? found : V(number));
+        number = found;
+    });
+    line.solve();
+    line.apply();
+    outcome.each(wrapped, [&](T* at, auto& number) { line.store(at, here ? V(number) : line.load(at)); });
+}
+#endif
+
 // Solve line c of a sweep.
 //
 // size: factor of rest lengths.  stiffness: factor of the compliance, where environments differ.
@@ -505,7 +564,16 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
             wrapped.wrenches = (T*)body.wrenches.data;
             wrapped.colliders = body.wrenches.shape[1];
         }
-        if (wrapped.measure(0)) {
+        wrapped.measure(0);
+        if (any(wrapped.goes_round > T(0))) {
+#if !PBD_BLOCK
+            if constexpr (One::LANES > 1) {
+                if (!all(wrapped.goes_round > T(0))) {
+                    solve_both_ways<Options>(line, wrapped);
+                    return;
+                }
+            }
+#endif
             wrapped.solve();
             wrapped.apply();
             return;

@@ -13,7 +13,7 @@ from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
-from pbd_gym.kernels.data.rigid import CENTER, ROOM, scratch_type
+from pbd_gym.kernels.data.rigid import ORIGIN, ROOM, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.motion import rigid_call
 
@@ -21,7 +21,7 @@ _TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, early, nx, ny, nz, ux, uy, uz,
 
 
 @functools.cache
-def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
+def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
     """Build the contacts of a body with the colliders of all parts, in their order.
 
     Args:
@@ -29,13 +29,15 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
+        bouncing: whether some collider has a restitution.
     """
     vec, scalar = wide.vec, wide.scalar
     colliders_: Any = table_type(scalar)
     body_: Any = body_type(vec)
     rigid_: Any = scratch_type(vec)
     substep_: Any = substep_type(vec)
-    solve_code = rigid_call("solve_touches", wide, options, arguments="model, body, rigid, now, group, b, count")
+    arguments = "model, body, rigid, now, group, b, count"
+    solve_code = rigid_call("solve_touches", wide, options, bouncing, arguments=arguments)
 
     @wp.func_native(solve_code)
     def solve(
@@ -47,6 +49,9 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         b: int,
         count: int,
     ) -> None: ...
+
+    @wp.func_native(rigid_call("begin_touches", wide, options, arguments="model, body, rigid, group, b"))
+    def begin(model: data, body: body_, rigid: rigid_, group: int, b: int) -> None: ...
 
     def then(before: Any, last: Any) -> Any:
         @wp.func
@@ -69,6 +74,7 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int
     ):  # fmt: skip
         """Keep body ``b`` out of colliders."""
+        begin(model, body, rigid, group, b)
         count = touch(model, colliders, body, rigid, now, round, group, b, 0)
         if count > 0:
             solve(model, body, rigid, now, group, b, count)
@@ -125,14 +131,17 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         room = wp.static(ROOM) * (model.rigid.offsets[b + 1] - first)
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
             cx, cy, cz = to_local(
-                body.frames, k, 0, rigid.bodies[group, b, CENTER], rigid.bodies[group, b, CENTER + 1],
-                rigid.bodies[group, b, CENTER + 2],
+                body.frames, k, 0, rigid.bodies[group, b, ORIGIN], rigid.bodies[group, b, ORIGIN + 1],
+                rigid.bodies[group, b, ORIGIN + 2],
             )  # fmt: skip
-            if any_positive(model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)):
+            # Nothing of the body is deeper in the collider than this. A ball that a hand pulls out of its place may be,
+            # and must not count only where another environment of the group has its body near.
+            deepest = model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)
+            if any_positive(deepest):
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
                     px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
-                    depth = radius - distance(colliders, k, px, py, pz)
+                    depth = wp.min(radius - distance(colliders, k, px, py, pz), deepest)
                     if any_positive(depth):
                         nx, ny, nz = normal(colliders, k, px, py, pz)
                         reach = radius - depth

@@ -8,7 +8,8 @@ bodies (``native/rigid_meetings.h``) act on the body as a whole and do not wait 
 contacts with other particles, which reckon with the mass of the body (:mod:`pbd_gym.kernels.contacts.particles`).
 
 A held or pinned particle counts as many times heavier than its body, so that the body turns about it and it stays in
-place.
+place. Where a hand is torn out of what it holds, since the ground or another hand is in the way, the rest of the body
+moves as if it were free, and the hand draws at it (``RigidLane::change_weight`` in ``native/rigid_bodies.h``).
 """
 
 import functools
@@ -58,7 +59,7 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
     colliders_ = table_type(wide.scalar)
     find, turn, gather, settle = make_motion(wide, options, data, bouncing)
-    collide = make_collide(wide, options, data, parts) if parts else None
+    collide = make_collide(wide, options, data, parts, bouncing) if parts else None
     find_near, part = _make_meetings(wide, options, data) if options.particle_contacts else (None, None)
 
     @wp.func
@@ -98,7 +99,9 @@ def _make_meetings(wide: Wide, options: SweepOptions, data: Any) -> tuple[Any, A
     find_code = rigid_call(
         "find_near_bodies", wide, options, arguments="model, body, rigid, group, thread, thread_count"
     )
-    part_code = rigid_call("part_bodies", wide, options, arguments="model, body, rigid, now, round, group, thread")
+    part_code = rigid_call(
+        "part_bodies", wide, options, options.bouncy, arguments="model, body, rigid, now, round, group, thread"
+    )
 
     @wp.func_native(find_code)
     def find(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int) -> None: ...

@@ -14,11 +14,13 @@ from pbd_gym.kernels.contacts.particles import ball_radius
 from pbd_gym.kernels.data.particle_contacts import (
     ACTIVE,
     BALL,
+    BOUNCING,
     CHUNK,
     INNER,
     KEPT,
     LISTED,
     NUMBERS,
+    REBOUND,
     RIM,
     SCANNED,
     TOUCHING,
@@ -119,7 +121,6 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
         # About as many cells as members, in a cube: 4^3 to 32^3.
         bits=int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5)),
         first_memory=first_memory,
-        bouncy=int((restitution > 0.0).any()),
         separation_speed=5.0,
         gentle_speed=2.0,
     )
@@ -273,6 +274,8 @@ def contact_lists(model: Any) -> Any:
     lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
     lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
     lists.spots = wp.zeros((groups, spots), dtype=model.scalar)
+    bouncing = BOUNCING * count * REBOUND + lanes if model.is_bouncy else 1
+    lists.rebounds = wp.zeros((groups, bouncing), dtype=model.scalar)
     lists.cells = wp.zeros((groups, cells), dtype=wp.int32)
     lists.pierced = wp.zeros((groups, max(model.surface_edge_count, 1)), dtype=wp.int32)
     lists.piercings = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
