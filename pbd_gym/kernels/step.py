@@ -232,6 +232,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     """
     scalar = numbers.scalar
     colliders_, state_, body_ = table_type(scalar), state_type(numbers.vec), body_type(numbers.vec)
+    settings_, substep_ = settings_type(scalar), substep_type(numbers.vec)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     leaves_out = options.fluid is not None or options.rigid
     collide, _ = make_collider_contacts(
@@ -243,11 +244,12 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     @wp.func
     @no_type_check
     def touch(
-        launch: Launch, model: data, colliders: colliders_, state: state_, body: body_, inv_h: scalar, is_last: bool,
-        group: int, thread: int, threads: int,
+        launch: Launch, model: data, colliders: colliders_, settings: settings_, state: state_, body: body_,
+        now: substep_, substep: int, iteration: int, group: int, thread: int, threads: int,
     ):  # fmt: skip
         if wp.static(options.particle_contacts):
             if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
+                first = substep if iteration == 0 else -1 - substep  # active pairs are those of the first iteration
                 if wp.static(options.contact_forces):
                     before(state, body, group, thread, threads)
                 if wp.static(bool(parts) and options.surfaces):
@@ -256,17 +258,20 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     # creep. Friction not used here serves the round below, after layers have been pushed about.
                     collide(colliders, body, True, thread, threads)
                     barrier()
+                is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
                 counts = is_last and asks(launch, wp.static(int(Phase.PIERCINGS)))
                 if wp.static(options.leans):
                     note(body, thread, threads)
                     rounds = int(wp.static(contact_rounds(options)))
                     for _round in range(rounds):
-                        separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                        separate(
+                            model, body, state.contacts, state.rigid, now.inv_h, first, counts, group, thread, threads
+                        )
                     lean(body, thread, threads)
                     if wp.static(options.keep_lambda and not parts):
                         barrier()  # lines of the next iteration read it
                 else:
-                    separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                    separate(model, body, state.contacts, state.rigid, now.inv_h, first, counts, group, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
         if wp.static(bool(parts)):
@@ -379,8 +384,7 @@ def make_step(
                 if wp.static(has_fluid):
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
                         project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
-                is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
-                touch(launch, model, colliders, state, body, now.inv_h, is_last, group, thread, threads)
+                touch(launch, model, colliders, settings, state, body, now, substep, iteration, group, thread, threads)
                 if wp.static(options.rigid):
                     if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
                         solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)

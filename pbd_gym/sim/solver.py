@@ -30,6 +30,7 @@ from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
 from pbd_gym.sim.substeps import SOFTENING, SOFTER, needed_substeps, softer_than_material
 from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
+from pbd_gym.sim.upload.fluid import longest_substep
 from pbd_gym.sim.watches.bounds import far_away, farthest
 from pbd_gym.sim.watches.passages import Passages
 from pbd_gym.sim.watches.speeds import SpeedWatch
@@ -390,6 +391,7 @@ class Solver:
         if not self._given:
             self.substeps = needed_substeps(model.scene, ctrl_dt)
         elif not self._quiet:
+            self._warn_of_buoyancy(ctrl_dt)
             self._warn_of_softness(ctrl_dt)
         h = ctrl_dt / self.substeps
         self._doubled = self.works_in_double(ctrl_dt) and model.dtype == np.float32
@@ -442,6 +444,17 @@ class Solver:
                 device=model.device,
                 record_cmd=True,
             )  # fmt: skip
+
+    def _warn_of_buoyancy(self, ctrl_dt: float) -> None:
+        """Warn where substeps are too long for rigid bodies in a fluid."""
+        h, longest = ctrl_dt / self.substeps, longest_substep(self.model.scene)
+        if h > longest:
+            warnings.warn(
+                f"rigid bodies in a fluid may sink or float too low with substeps of {h * 1e3:.3g} ms: around them it "
+                f"is calm up to {longest * 1e3:.3g} ms, {int(np.ceil(ctrl_dt / longest))} substeps of {ctrl_dt:.4g} s",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def _warn_of_softness(self, ctrl_dt: float) -> None:
         """Warn once where bodies are softer than their material: for plain sweeps, whose softening is known."""

@@ -52,17 +52,23 @@ def test_shared_memory_is_used_and_not_left(name: str) -> None:
     assert kept.overruns == 0
 
 
-def test_lists_that_overflow_change_nothing() -> None:
-    """Guards members with more contacts than there is room for, whatever the order in which threads add to lists."""
-    case = CASES["jacobi"]
-    _, kept = thirty_two("jacobi")
+@pytest.mark.parametrize(("name", "capacity"), [("jacobi", 2), ("crumpled", 1)])
+def test_lists_that_overflow_change_nothing(name: str, capacity: int) -> None:
+    """Guards members with more contacts than there is room for, whatever the order in which threads add to lists.
+
+    Likewise active pairs of one thread, and of several environments in a block.
+    """
+    case = CASES[name]
+    _, kept = thirty_two(name)
     scene = copy.copy(case.scene)
-    scene.contact_capacity = 2
+    scene.contact_capacity = capacity
     run = Run(scene, 32, **case.options)
     for order in ORDERS:
         with kept.run(order):
-            assert run.result() == one_thread("jacobi")
+            assert run.result() == one_thread(name)
             assert run.state.get_contact_overflow().max() > 0
+    for threads in (1, 32):
+        assert Run(scene, threads, **(case.options | {"lanes": 4})).result() == one_thread(name)
 
 
 def test_what_does_not_fit_stays_in_global_memory() -> None:

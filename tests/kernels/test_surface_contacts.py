@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.surfaces import crossings
+from pbd_gym.sim.upload.contacts import RENEWED
 
 THICKNESS = 0.005
 
@@ -315,3 +317,72 @@ def test_balls_touch_at_their_radii_where_there_is_a_surface() -> None:
     solver.step(state, control, 0.01)
     x = state.get_positions()[0, balls]
     assert np.linalg.norm(x[1] - x[0]) == pytest.approx(0.04, rel=1e-3)
+
+
+@functools.cache
+def _thrown_sheets() -> tuple[Scene, np.ndarray, np.ndarray, np.ndarray, Solver]:
+    """Return two sheets, the particles of each, a ball, and a solver of sixteen such scenes."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    sheets = []
+    for place in ((0.0, 0.0, -0.1), (0.004, 0.3, -0.095)):
+        cloth = scene.add_cloth(12, 12, (0.2, 0.2), Fabric.preset("towel"), place, LYING, lines=True, tethers=False)
+        scene.add_surface_contacts(cloth.triangles, THICKNESS, 0.5)
+        sheets.append(cloth.indices.ravel())
+    ball = scene.add_particles([[0.013, 1.0, 0.011]], 0.001)
+    scene.add_particle_contacts(ball, 0.5 * THICKNESS)
+    return scene, *sheets, ball, Solver(Model(scene, 16, lanes=4), 32, quiet=True)
+
+
+def test_what_comes_quickly_is_seen_in_time() -> None:
+    """Guards active pairs, which last for some substeps: nothing gets through meanwhile, from wherever it starts.
+
+    Sheets that are thrown at each other, and a ball at a sheet. When what is quick was not looked for on its way, up to
+    9 of 16 pairs of sheets passed each other, and 11 of 16 balls at 6 m/s.
+    """
+    starts = np.linspace(0.03, 0.15, 16)
+    scene, one, other, ball, solver = _thrown_sheets()
+    state, control = solver.state(), solver.control()
+    spots = scene.positions[one]
+    below = one[np.argsort(np.hypot(spots[:, 0] - 0.013, spots[:, 2] - 0.011))[:4]]
+    for thrown, met, height, speeds in ((other, one, 0.3, (2.0, 2.7, 6.0)), (ball, below, 1.0, (2.0, 4.0, 6.0))):
+        for speed in speeds:
+            x = np.tile(scene.positions, (len(starts), 1, 1))
+            v = np.zeros_like(x)
+            x[:, thrown, 1] += (starts - height)[:, None]
+            v[:, thrown, 1], v[:, one, 1] = -0.5 * speed, 0.5 * speed
+            state.reset()
+            state.set_positions(x)
+            state.set_velocities(v)
+            solver.step(state, control, 0.08)
+            y = state.get_positions()[..., 1]
+            assert (y[:, thrown].mean(axis=1) > y[:, met].mean(axis=1)).all(), speed
+
+
+def test_active_pairs_miss_few_contacts() -> None:
+    """Guards what active pairs are chosen by, on two sheets that crumple: as if all were looked at in every substep.
+
+    At 0.6 m/s fifteen of sixteen environments come to the same bits; none do if members are taken to keep their
+    velocities. At 2 m/s particles are 0.08 mm from where they would be on average, then 0.16 mm.
+    """
+    scene, one, other, ball, solver = _thrown_sheets()
+    state, control = solver.state(), solver.control()
+    table = solver.model.data.particle_contacts
+    rng = np.random.default_rng(0)
+    x = np.tile(scene.positions, (16, 1, 1))
+    x[:, other, 1] -= 0.28
+    v = 0.3 * rng.normal(size=x.shape) - (x - x[:, one].mean(axis=1, keepdims=True)) / 0.1
+    v[:, ball] = 0.0
+    for speed, steps in ((0.3, 4), (1.0, 1)):
+        ends = []
+        for table.renewal in (1, RENEWED):
+            state.reset()
+            state.set_positions(x)
+            state.set_velocities(speed * v)
+            for _ in range(steps):
+                solver.step(state, control, 0.04)
+            ends.append(state.get_positions())
+        apart = np.linalg.norm(ends[1] - ends[0], axis=2)
+        if steps > 1:
+            assert (apart.max(axis=1) == 0.0).mean() >= 0.8
+        else:
+            assert 0.0 < apart.mean() < 1.1e-4

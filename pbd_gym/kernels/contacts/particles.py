@@ -14,7 +14,7 @@ import warp as wp
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import FRICTION, INV_SIZE, SIZE
-from pbd_gym.kernels.data.particle_contacts import BALL, CHUNK, INNER, NUMBERS, RIM, lists_type
+from pbd_gym.kernels.data.particle_contacts import BALL, CHUNK, INNER, KEPT, NUMBERS, RIM, lists_type
 from pbd_gym.kernels.data.rigid import CENTER, COLUMNS, GONE, INV_MASS, INVERSE, TURN, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type
@@ -48,7 +48,7 @@ def ball_radius(radius: np.ndarray, extent: np.ndarray) -> np.ndarray:
 def _options_type(options: SweepOptions) -> str:
     """Return the C++ name of ``pbd::ContactOptions`` for the options of a kernel."""
     flags = f"{int(options.surfaces)}, {int(options.rigid)}, {int(options.bouncy)}, {int(options.varied)}"
-    sizes = f"{4 if options.packed else 3}, {CHUNK}, {NUMBERS}"
+    sizes = f"{4 if options.packed else 3}, {CHUNK}, {NUMBERS}, {KEPT}"
     roles = f"pbd::MemberRoles<{INNER}, {RIM}, {BALL}>"
     scales = f"pbd::ScaleColumns<{int(SIZE)}, {int(INV_SIZE)}, {int(FRICTION)}>"
     carry = f"pbd::CarryColumns<{COLUMNS}, {CENTER}, {TURN}, {INV_MASS}, {INVERSE}, {GONE}>"
@@ -70,12 +70,12 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     lists_: Any = lists_type(wide.vec)
     rigid_: Any = scratch_type(wide.vec)
     shape = f"pbd::BallShape{{{FATNESS}, {FINE_FATNESS}, {FATTER[0]}, {FATTER[1]}}}"
-    arguments = f"model, body, lists, rigid, inv_h, group, thread, thread_count, {shape}"
+    arguments = f"model, body, lists, rigid, inv_h, substep, group, thread, thread_count, {shape}"
     lanes = lanes_type(wide.lanes, wide.scalar)
 
     @wp.func_native(call("separate_members", lanes, _options_type(options), arguments=arguments))
     def separate(
-        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, group: int, thread: int,
+        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, substep: int, group: int, thread: int,
         thread_count: int,
     ) -> None: ...  # fmt: skip
 
@@ -120,10 +120,10 @@ def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     @wp.func
     @no_type_check
     def resolve(
-        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, counts: bool, group: int, thread: int,
-        threads: int,
+        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, substep: int, counts: bool, group: int,
+        thread: int, threads: int,
     ):  # fmt: skip
-        separate(model, body, lists, rigid, inv_h, group, thread, threads)
+        separate(model, body, lists, rigid, inv_h, substep, group, thread, threads)
         if wp.static(options.surfaces):
             if counts:
                 count_piercings(model, body, lists, group, thread, threads)

@@ -46,6 +46,14 @@ def table_type(scalar: Any) -> Any:
         """share of its inverse mass with which each boundary particle moves in sweeps: 1, or that of the rigid body
         there, shape (b,)
         """
+        solid: wp.array[wp.int32]
+        """number of the wet solid of which each boundary particle is a part, or -1, shape (b,)"""
+        solids: wp.int32
+        """number of wet solids"""
+        bulk: wp.array[scalar]
+        """volume of each wet solid, in volumes of a fluid particle, shape (solids,)"""
+        open: wp.array[scalar]
+        """sum of kernels of still fluid around each particle of a solid, times its volume, shape (b,)"""
         colliders: colliders_
         """all colliders, with the radius of a fluid particle as contact radius"""
         wall_terms: wp.array[scalar]
@@ -136,6 +144,10 @@ def scratch_type(scalar: Any) -> Any:
         stress: wp.array2d[scalar]
         """matrices that turn the stress of each particle into a pressure, where other bodies are wet: rows of
         diagonals, and rows of off-diagonals, both with a zero row at the end; shape (groups, 8 (n + 1))
+        """
+        lift: wp.array2d[scalar]
+        """numbers of the boundary, 8 each, and of wet solids, 6 each; shape (groups, 8 b + 6 solids), or (groups, 0)
+        without solids
         """
         planes: wp.array2d[scalar]
         """walls near each row, shape (groups, n PLANES PLANE)"""

@@ -23,8 +23,10 @@ and one unused number, and its traits.
 """
 LISTED = 8
 """Capacity of an environment's list of possible contacts, in sixteens per member."""
-TOUCHING = 8
-"""Capacity for touching pairs, per member."""
+TOUCHING, ACTIVE = 8, 16
+"""Capacities for touching pairs and for active ones, which may touch soon, per member."""
+KEPT = 512
+"""Numbers kept of sixteen touching pairs."""
 BOUNCING = 3
 """Capacity for pairs that bounce in the same substep, per member."""
 REBOUND = int(constant("REBOUND_NUMBERS"))
@@ -103,6 +105,11 @@ def table_type(scalar: Any) -> Any:
         """the grid has 2^bits cells along each axis, and repeats"""
         skin: scalar
         """distance beyond contact up to which pairs are candidates [m]"""
+        renewal: wp.int32
+        """substeps for which pairs of patches are active, up to 8"""
+        margin: scalar
+        """distance beyond contact up to which lists of candidates are complete in blocks; what may come from farther is
+        sought among all members [m]"""
         cell: scalar
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
         first_memory: wp.int32
@@ -137,13 +144,30 @@ def lists_type(vec: Any) -> Any:
         column of shape (groups, capacity, k)
         """
         touching: wp.array3d[wp.int32]
-        """touching pairs. On one thread scratch: first and second members of the pairs of one environment, shape
-        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)
+        """touching pairs. On one thread scratch: first and second members of the pairs of one environment, and members
+        with contacts, shape (groups, 3, room). In blocks, those of ``near`` that touch in some lane, sorted, shape
+        (groups, capacity, k)
+        """
+        active: wp.array3d[wp.int32]
+        """active pairs of patches, which may touch soon. On one thread, their first members in each environment, then
+        the second ones, shape (groups, lanes, 2 room). In blocks, those of ``near`` where there is one lane, shape
+        (groups, capacity, k)
         """
         counts: wp.array3d[wp.int32]
-        """list lengths. On one thread, length of the list of each environment, -1 on overflow, shape (groups, lanes,
-        1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 on overflow, shape (groups, 2, k)
+        """list lengths. On one thread, of the candidates of each environment and, where there are patches, of its
+        active pairs, -1 on overflow, shape (groups, lanes, 1 or 2). In blocks, lengths of the lists in ``near``,
+        ``touching`` and ``active``, -1 on overflow, shape (groups, 3, k)
         """
+        renewed: wp.array2d[scalar]
+        """members at the last renewal of active pairs: on one thread their rows, for lists that overflow; in blocks
+        positions, those at the start of the substep, patches, and the reach of quick members, shape
+        (groups, 11 k lanes)
+        """
+        spread: wp.array2d[scalar]
+        """how far the members of each environment moved against each other in a substep then, root mean square, in the
+        sizes of the scene [m], shape (groups, lanes)"""
+        kept: wp.array2d[scalar]
+        """on one thread scratch: :data:`KEPT` numbers of each sixteen touching pairs"""
         valence: wp.array2d[vec]
         """contact counts in blocks: contacts of each member; with rigid bodies then those of its body, otherwise 1;
         with surfaces then its second corrections; shape (groups, k to 5 k)
@@ -160,7 +184,7 @@ def lists_type(vec: Any) -> Any:
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
-        of their bodies: shape (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
+        of their bodies: shape (groups, 192 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
         [m] and numbers of members, cell by cell, shape (groups, 4 k)"""
         rebounds: wp.array2d[scalar]
         """scratch: contacts of one environment that bounce, and whether they have been solved for in each, shape

@@ -4,7 +4,7 @@
 // bend as wide as that: at rest they and the contacts would push each other to and fro, and creases would crawl along
 // the cloth by themselves, with energy from nowhere. So what creases keep shrinks as an environment comes to rest.
 #pragma once
-#include "contact_group.h"
+#include "active_pairs.h"
 
 namespace pbd {
 
@@ -32,22 +32,36 @@ template <class Group> PBD_INLINE typename Group::V moved_squares(const Group& i
 }
 
 // Find how much each environment moves by what the substep has moved it so far: 0 at rest, 1 where it moves.
+//
+// renews: whether active pairs are renewed.
+// drift:  then by how much its members move in the mean, along each axis, and against that mean, root mean square, in
+//         the sizes of the scene.
 template <class Group>
-PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, int thread, int thread_count,
-                               typename Group::T* agitation) {
+PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, bool renews, int thread, int thread_count,
+                               typename Group::T* agitation, typename Group::T* drift) {
     PBD_CONTRACT_ON
     using L = typename Group::L;
     using T = typename L::T;
     using V = typename L::V;
-#if PBD_BLOCK
     constexpr int LANES = L::LANES;
+#if PBD_BLOCK
     T* const sums = (T*)in.lists.valence.data + in.rank * in.lists.valence.shape[1] * LANES;
     for (int c = thread; c < in.chunks; c += thread_count)
-        for (int lane = 0; lane < L::ROUNDS; ++lane) L::store(sums + LANES * c, lane, moved_squares(in, c, lane));
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            L::store(sums + LANES * c, lane, moved_squares(in, c, lane));
+            if (!renews) continue;
+            V sum[3];
+            moved_sum(in, c, lane, sum);
+            for (int a = 0; a < 3; ++a) L::store(sums + LANES * (in.chunks * (1 + a) + c), lane, sum[a]);
+        }
     sync();
     const auto squares = [&](int c, int lane) { return L::load(sums + LANES * c, lane); };
+    const auto moved = [&](int c, int lane, V* sum) {
+        for (int a = 0; a < 3; ++a) sum[a] = L::load(sums + LANES * (in.chunks * (1 + a) + c), lane);
+    };
 #else
     const auto squares = [&](int c, int lane) { return moved_squares(in, c, lane); };
+    const auto moved = [&](int c, int lane, V* sum) { moved_sum(in, c, lane, sum); };
 #endif
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         V sum = V(T(0));
@@ -55,6 +69,19 @@ PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, int thr
         const V speed = root(sum / T(in.count)) * (in.inv_sizes(lane) * inv_h);
         const V share = at_least((speed - T(CALM_SPEED)) * T(1.0 / (LIVELY_SPEED - CALM_SPEED)), 0);
         L::store(agitation, lane, share < T(1) ? share : V(T(1)));
+        if (!renews) continue;
+        V whole[3] = {V(T(0)), V(T(0)), V(T(0))}, part[3];
+        for (int c = 0; c < in.chunks; ++c) {
+            moved(c, lane, part);
+            for (int a = 0; a < 3; ++a) whole[a] += part[a];
+        }
+        V mean_square = V(T(0));
+        for (int a = 0; a < 3; ++a) {
+            const V mean = whole[a] / T(in.count);
+            mean_square += mean * mean;
+            L::store(drift + a * LANES, lane, mean);
+        }
+        L::store(drift + 3 * LANES, lane, root(at_least(sum / T(in.count) - mean_square, 0)) * in.inv_sizes(lane));
     }
 }
 

@@ -18,6 +18,8 @@
 #else
 // Before a small function: vectors are passed in registers, and code that is not optimised stays bearable.
 #define PBD_INLINE inline __attribute__((always_inline))
+// Before a large one that is called from several places, or seldom.
+#define PBD_APART inline __attribute__((noinline))
 // Before an array that the threads of a block share: fibers share static memory, and change places at barriers only.
 #define PBD_SHARED static
 // First in a function: may Clang fuse a product and a sum of one expression? NVRTC, which cannot be told, fuses.

@@ -4,6 +4,7 @@
 // where that is asked for. Both members of a pair work it out, the one with the lower number first, so that both come
 // to the same bits.
 #pragma once
+#include "active_pairs.h"
 #include "contact_response.h"
 #include "grid_search.h"
 #include "rebounds.h"
@@ -21,6 +22,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     using Pairs = Lanes<T, Options::CHUNK>;
     using One = Member<Pairs, Options::RIGID>;
     static constexpr int LANES = Group::LANES, ROW = Group::ROW;
+    static constexpr int HEADWAY = 10;  // of the numbers that are noted of a member: how far it gets
+    // Whether there are lists of active pairs. Several environments would have to share them.
+    static constexpr bool LISTS_ACTIVE = Options::SURFACES && LANES == 1;
     using Search::count;
     using Search::entry;
     using Search::environment;
@@ -41,10 +45,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     T* const valence;          // contacts of each member
     T* const crowd_of;         // contacts of its body
     T* const more;             // what the second pass moves it by
+    int* const active;         // active pairs of each member
+    int* const active_lengths;
+    T* const noted;     // where members were when active pairs were renewed
+    const int highest;  // rank of active pairs that are looked at
 
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE BlockContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
-                             int thread, int thread_count, ContactScales<T> scales, const T* agitation)
+                             int thread, int thread_count, ContactScales<T> scales, const T* agitation, int highest)
         : Search(model, body, lists, group, thread, thread_count),
           bodies(rigid, Search::rank),
           scales(scales),
@@ -52,7 +60,11 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
           delta((T*)body.delta.data),
           valence((T*)lists.valence.data + Search::rank * lists.valence.shape[1] * LANES),
           crowd_of(valence + count * LANES),
-          more(valence + (Options::RIGID + 1) * (size_t)count * LANES) {}
+          more(valence + (Options::RIGID + 1) * (size_t)count * LANES),
+          active(lists.active.data + Search::rank * count * table.capacity),
+          active_lengths(lengths + 2 * count),
+          noted(lists.renewed.data + Search::rank * lists.renewed.shape[1]),
+          highest(highest) {}
 
     // Numbers of the environment that is worked on.
     PBD_INLINE ContactScales<T> scales_here() const {
@@ -60,7 +72,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         here.size = Search::size();
         here.inv_size = Search::inv_size();
         here.roughness = Search::roughness();
-        if constexpr (Options::SURFACES) here.agitation = agitation[environment];
+        if constexpr (Options::SURFACES) {
+            here.agitation = agitation[environment];
+            here.spread = spread();
+        }
         if constexpr (Options::BOUNCY) here.solved = solved()[environment] > T(0);
         return here;
     }
@@ -69,7 +84,6 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         One m;
         const T* const now = Search::place_of(k) + environment;
         const T* const before = Search::start_of(k) + environment;
-        const T* const traits = table.traits.data + 4 * k;
         m.x = now[0];
         m.y = now[LANES];
         m.z = now[2 * LANES];
@@ -89,10 +103,59 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             m.leverage = table.leverage.data[k];
             m.crowd = crowd_of[LANES * k + environment];
         }
+        read_traits(m, k);
+        return m;
+    }
+
+    PBD_INLINE void read_traits(One& m, int k) const {
+        const T* const traits = table.traits.data + 4 * k;
         m.radius = traits[0];
         m.extent = traits[1];
         m.friction = traits[2];
         m.role = traits[3];
+    }
+
+    // How far members moved against each other when active pairs were renewed.
+    PBD_INLINE T& spread() const { return lists.spread.data[Search::rank * LANES + environment]; }
+
+    // Where a number of a member is noted.
+    PBD_INLINE T& note(int number, int k) const { return noted[(size_t)(number * count + k) * LANES + environment]; }
+
+    // Note where members are when active pairs are renewed, how their patches lie, and how far they get.
+    //
+    // drift: by how much members move in the mean in each environment, along each axis.
+    PBD_INLINE void note_members(const T* drift) {
+        if (thread == 0)
+            for (environment = 0; environment < LANES; ++environment) spread() = drift[3 * LANES + environment];
+        for (int k = thread; k < count; k += thread_count)
+            for (environment = 0; environment < LANES; ++environment) {
+                T gone[3];
+                for (int a = 0; a < 3; ++a) {
+                    const T p = Search::place_of(k)[a * LANES + environment];
+                    const T q = Search::start_of(k)[a * LANES + environment];
+                    note(a, k) = p;
+                    note(3 + a, k) = q;
+                    gone[a] = (p - q - drift[a * LANES + environment]) * Search::inv_size();
+                }
+                for (int a = 0; a < 4; ++a) note(6 + a, k) = Search::patches[(4 * k + a) * LANES + environment];
+                note(HEADWAY, k) =
+                    T(table.renewal - 1) * root(gone[0] * gone[0] + gone[1] * gone[1] + gone[2] * gone[2]);
+            }
+    }
+
+    PBD_INLINE One noted_member(int k) const {
+        One m;
+        m.x = note(0, k);
+        m.y = note(1, k);
+        m.z = note(2, k);
+        m.px = note(3, k);
+        m.py = note(4, k);
+        m.pz = note(5, k);
+        m.nx = note(6, k);
+        m.ny = note(7, k);
+        m.nz = note(8, k);
+        m.flat = note(9, k);
+        read_traits(m, k);
         return m;
     }
 
@@ -105,14 +168,65 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
     }
 
+    // Rank of an active pair in the environment that is worked on, or RANKS.
+    PBD_INLINE int rank_among_active(int k, int other) const {
+        if constexpr (Options::SURFACES) {
+            const One mine = noted_member(k), its = noted_member(other);
+            const One &a = k < other ? mine : its, &b = k < other ? its : mine;
+            return (int)rank_of<Pairs, Options>(a, b, scales_here());
+        } else {
+            return 0;
+        }
+    }
+    PBD_INLINE bool is_active(int k, int other) const { return rank_among_active(k, other) <= highest; }
+
+    // Whether what is in a list, or whatever is near where there is none, is known to be active.
+    PBD_INLINE bool knows(bool listed) const { return !Options::SURFACES || (LISTS_ACTIVE && listed); }
+
+    // How far two members get, and may stray, until active pairs are renewed.
+    PBD_INLINE T headway(int k, int other) const {
+        PBD_CONTRACT_ON
+        return T(1.001 * (1 + ASTRAY * BESIDE)) * (note(HEADWAY, k) + note(HEADWAY, other)) + T(LEAST_AHEAD) +
+               T(BESIDE) * pulled_along(T(table.renewal - 1), scales_here());
+    }
+
+    // List the active pairs of a member, and their ranks, unless there are too many candidates. What gets farther than
+    // lists of candidates reach may come from anywhere.
+    PBD_INLINE void renew(int k) {
+        PBD_CONTRACT_ON
+        environment = 0;
+        int length = 0;
+        const auto add = [&](int other) {
+            const int rank = rank_among_active(k, other);
+            if (rank >= RANKS) return;
+            if (length < table.capacity) active[entry(k, length)] = RANKS * other + rank;
+            ++length;
+        };
+        for (int n = 0; n < lengths[k]; ++n) {
+            const int other = near[entry(k, n)];
+            if (headway(k, other) <= table.margin) add(other);
+        }
+        for (int other = 0; other < count; ++other) {
+            const T far = headway(k, other);
+            if (far <= table.margin || other == k) continue;
+            const T reach = Search::widest + far;
+            if (distance_square(k, other) < reach * reach && Search::strangers(k, other)) add(other);
+        }
+        active_lengths[k] = lengths[k] >= 0 && length <= table.capacity ? length : -1;
+    }
+
     // Whether two members touch.
     PBD_INLINE Touch<Pairs> touch_of(int k, const One& mine, int other, const One& its) const {
         return k < other ? in_order(k, mine, other, its) : in_order(other, its, k, mine);
     }
     PBD_INLINE Touch<Pairs> in_order(int one, const One& a, int two, const One& b) const {
         PBD_CONTRACT_ON
-        const T left = Search::room_of(one)[environment] + Search::room_of(two)[environment];
-        return touch<Pairs, Options, true>(a, b, scales_here(), left);
+        return touch<Pairs, Options, true>(a, b, scales_here(), room_between(one, two));
+    }
+    // How much room two members leave each other.
+    PBD_INLINE T room_between(int one, int two) const {
+        PBD_CONTRACT_ON
+        return Search::room_of(one)[environment] + Search::room_of(two)[environment];
     }
 
     // Restitution of two members.
@@ -126,19 +240,25 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     PBD_INLINE void count_contacts(int k) {
         PBD_CONTRACT_ON
         const T widest = Search::widest;
-        const bool listed = lengths[k] >= 0;  // else there are too many candidates: it is compared with all
-        const int end = listed ? lengths[k] : count;
+        const int* const list = LISTS_ACTIVE ? active : near;
+        const int listed_count = (LISTS_ACTIVE ? active_lengths : lengths)[k];
+        const bool listed = listed_count >= 0;  // else there are too many candidates: it is compared with all
+        const int end = listed ? listed_count : count;
         int length = 0;
         T contacts[LANES];
         for (environment = 0; environment < LANES; ++environment) contacts[environment] = T(0);
         environment = 0;
         One mine = member(k);
         for (int n = 0; n < end; ++n) {
-            const int other = listed ? near[entry(k, n)] : n;
+            int other = listed ? list[entry(k, n)] : n;
+            if (LISTS_ACTIVE && listed) {
+                if (other % RANKS > highest) continue;
+                other /= RANKS;
+            }
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             bool any = false;
             for (environment = 0; environment < LANES; ++environment) {
-                if (!(distance_square(k, other) < widest * widest)) continue;
+                if (!(distance_square(k, other) < widest * widest) || !(knows(listed) || is_active(k, other))) continue;
                 if (LANES > 1) mine = member(k);
                 if (touch_of(k, mine, other, member(other)).inside > T(0)) {
                     any = true;
@@ -174,33 +294,26 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Whether a member goes where its body goes.
     PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
 
-    // A member where the first pass leads it.
-    PBD_INLINE One moved(One m, int k) const {
-        PBD_CONTRACT_ON
-        const T* const move = delta + 3 * members[k] * LANES + environment;
+    // What the first pass moves a member by.
+    PBD_INLINE wp::vec_t<3, T> moved(const One& m, int k) const {
         if constexpr (Options::RIGID && Options::PASSES > 1) {
             if (in_body(k)) {
-                if (!(m.w > T(0))) return m;
-                T gone[3];
-                bodies.carried(*this, k, m.x, m.y, m.z, gone);
-                m.x += gone[0];
-                m.y += gone[1];
-                m.z += gone[2];
-                return m;
+                T gone[3] = {T(0), T(0), T(0)};
+                if (m.w > T(0)) bodies.carried(*this, k, m.x, m.y, m.z, gone);
+                return {gone[0], gone[1], gone[2]};
             }
         }
-        m.x += move[0];
-        m.y += move[LANES];
-        m.z += move[2 * LANES];
-        return m;
+        const T* const move = delta + 3 * members[k] * LANES + environment;
+        return {move[0], move[LANES], move[2 * LANES]};
     }
 
     // Find what part of a rigid body a contact has, along its normal.
-    PBD_INLINE void find_shares(One& m, const Touch<Pairs>& t, int k, T contacts) const {
+    PBD_INLINE void find_shares(Lender<Pairs, Options::RIGID>& m, const Touch<Pairs>& t, int k,
+                                const typename CarriedBodies<Group>::Vector& place, T contacts) const {
         if constexpr (Options::RIGID) {
             m.shares = contacts;
             if constexpr (Options::BOUNCY)
-                m.shares = bodies.shares(*this, k, {m.x, m.y, m.z}, {t.nx, t.ny, t.nz}, contacts, m.crowd);
+                m.shares = bodies.shares(*this, k, place, {t.nx, t.ny, t.nz}, contacts, m.crowd);
         }
     }
 
@@ -251,27 +364,32 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                 for (environment = 0; environment < LANES; ++environment) {
                     if (LANES > 1) mine = member(k);
                     const One its = member(other);
-                    One a = k < other ? mine : its, b = k < other ? its : mine;
+                    const One a = k < other ? mine : its, b = k < other ? its : mine;
+                    // The pair may be here because of other lanes.
                     Touch<Pairs> t = in_order(one, a, two, b);
-                    if (!(t.inside > T(0))) continue;  // the pair may be here because of other lanes
+                    if (!(t.inside > T(0)) || !(knows(listed) || is_active(k, other))) continue;
                     T gained = T(0);
-                    if (again) {
-                        const One first = a, second = b;
-                        a = moved(a, one);
-                        b = moved(b, two);
-                        t = in_order(one, a, two, b);
-                        const T gx = (a.x - first.x) - (b.x - second.x);
-                        const T gy = (a.y - first.y) - (b.y - second.y);
-                        const T gz = (a.z - first.z) - (b.z - second.z);
-                        gained = gx * t.nx + gy * t.ny + gz * t.nz;
+                    wp::vec_t<3, T> first(T(0)), second(T(0));
+                    if constexpr (Options::PASSES > 1) {
+                        if (again) {
+                            first = moved(a, one);
+                            second = moved(b, two);
+                            const T gx = first[0] - second[0], gy = first[1] - second[1], gz = first[2] - second[2];
+                            const T dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
+                            Standing<Pairs> stands = standing<Pairs, Options>(a, b, scales_here());
+                            leave_room(stands, room_between(one, two), scales_here());
+                            t = meet<Pairs>(stands, dx + gx, dy + gy, dz + gz, scales_here());
+                            gained = gx * t.nx + gy * t.ny + gz * t.nz;
+                        }
                     }
                     T mx, my, mz;
                     const T contacts = valence[LANES * one + environment];
                     const T its_contacts = valence[LANES * two + environment];
-                    find_shares(a, t, one, contacts);
-                    find_shares(b, t, two, its_contacts);
-                    part<Pairs, Options>(a, b, t, contacts, its_contacts, gained, elastic(one, two), scales_here(), mx,
-                                         my, mz);
+                    Partners<Pairs, Options::RIGID> partners(a, b);
+                    find_shares(partners.a, t, one, {a.x + first[0], a.y + first[1], a.z + first[2]}, contacts);
+                    find_shares(partners.b, t, two, {b.x + second[0], b.y + second[1], b.z + second[2]}, its_contacts);
+                    part<Pairs, Options>(partners, t, contacts, its_contacts, gained, elastic(one, two), scales_here(),
+                                         mx, my, mz);
                     const T share = k == one ? a.w : -b.w;
                     const T sx = share * mx, sy = share * my, sz = share * mz;
                     sum[environment] += sx;
@@ -323,12 +441,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     }
 
     // Let a member leave others the room that it needs.
-    PBD_INLINE void change_room(int k) {
+    //
+    // searched: whether lists of candidates hold all that may touch now, else it is compared with all others.
+    PBD_INLINE void change_room(int k, bool searched) {
         T* const room = Search::room_of(k);
         bool roomy = false;
         for (int n = 0; n < LANES; ++n) roomy = roomy || room[n] != T(0);
         if (!roomy) return;
-        const bool listed = lengths[k] >= 0;
+        const bool listed = searched && lengths[k] >= 0;
         const int end = listed ? lengths[k] : count;
         T most[LANES];
         for (int n = 0; n < LANES; ++n) most[n] = T(0);
@@ -348,9 +468,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     }
 
     // Part all members that touch, from their lists of candidates.
-    PBD_INLINE void part_members() {
-        for (int k = thread; k < count; k += thread_count) change_room(k);
+    //
+    // renews: whether active pairs are renewed.
+    PBD_INLINE void part_members(bool renews) {
+        for (int k = thread; k < count; k += thread_count) change_room(k, renews || !LISTS_ACTIVE);
         sync();
+        if constexpr (LISTS_ACTIVE)
+            if (renews)
+                for (int k = thread; k < count; k += thread_count) renew(k);
         for (int k = thread; k < count; k += thread_count) count_contacts(k);
         sync();
         if constexpr (Options::RIGID) {

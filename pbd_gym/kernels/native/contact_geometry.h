@@ -40,6 +40,9 @@ constexpr double CREASED_BELOW = 0.8, FLAT_ABOVE = 0.95;
 // Likewise for the cosine of the angle between the normals of two patches.
 constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 
+// Acceleration with which what has come free may fall onto something [m/s^2].
+constexpr double FREE_FALL = 9.81;
+
 // Balls have passed each other within the substep if the direction from one to the other has turned so far: its cosine.
 constexpr double PASSED = 0.5;
 
@@ -58,9 +61,14 @@ template <class L> struct Leverage<L, true> {
     typename L::V leverage, crowd, shares;
 };
 
+// What a member lends its contacts: its inverse mass.
+template <class L, bool rigid> struct Lender : Leverage<L, rigid> {
+    typename L::V w;
+};
+
 // What is known of a member, for one pair or, on one thread, for sixteen.
-template <class L, bool rigid> struct Member : Leverage<L, rigid> {
-    typename L::V x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
+template <class L, bool rigid> struct Member : Lender<L, rigid> {
+    typename L::V x, y, z, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
 };
 
 // Whether two members touch, along which normal, and by how much they are to part.
@@ -83,6 +91,8 @@ template <class T> struct ContactScales {
     bool solved;    // whether what bounces has been moved by that already: rebounds.h
     T elastic_way;  // way out of an overlap of two of these [m]
     T resting;      // what comes on by no more in a substep does not bounce [m]
+    T fall;         // what falls from rest in a substep [m]
+    T spread;  // how far members moved against each other in a substep, root mean square, in the sizes of the scene [m]
     BallShape shape;
 };
 
@@ -103,6 +113,8 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             false,
             resting + T(ELASTIC_WAY) / inv_h,
             resting,
+            T(0.5 * FREE_FALL) / (inv_h * inv_h),
+            T(0),
             shape};
 }
 
@@ -152,6 +164,115 @@ template <class L, class M> PBD_INLINE typename L::V braking_radius(const M& m, 
     return fat > m.radius ? fat : m.radius;
 }
 
+// What a substep does not change about two members of which one is a patch: what they were like when it began.
+template <class L> struct Standing {
+    typename L::V px, py, pz;     // from the second to the first
+    typename L::V flat;           // 1 where they part along a normal, 0 where they part along the line between them
+    typename L::V nx, ny, nz;     // this normal, on the side of the first
+    typename L::V least, outer;   // gaps at which they touch, and up to which they brake each other
+    typename L::V wanted;         // gap that they are to keep
+    typename L::V width, range2;  // how far beside the normal they meet, and how far apart at most, squared
+    typename L::V fastest, sheets;
+};
+
+// Find what a substep does not change about two members, the one with the lower number first.
+template <class L, class Options>
+PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
+                                const ContactScales<typename L::T>& scales) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    using Roles = typename Options::Roles;
+    Standing<L> s;
+    const V none = V(T(0)), all = V(T(1)), reach = a.radius + b.radius;
+    const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
+    // A rim that meets the middle of another surface has no say in the normal.
+    const V a_counts = ((a.role == T(Roles::RIM)) & (b.role == T(Roles::INNER))) ? none : all;
+    const V b_counts = ((b.role == T(Roles::RIM)) & (a.role == T(Roles::INNER))) ? none : all;
+    const V from_a = a_counts * (px * a.nx + py * a.ny + pz * a.nz);
+    const V from_b = b_counts * (px * b.nx + py * b.ny + pz * b.nz);
+    const V sx = from_a * a.nx + from_b * b.nx, sy = from_a * a.ny + from_b * b.ny;
+    const V sz = from_a * a.nz + from_b * b.nz;
+    const V m = root(sx * sx + sy * sy + sz * sz);
+    const V cosine = a.nx * b.nx + a.ny * b.ny + a.nz * b.nz, even = cosine < none ? -cosine : cosine;
+    const V parallel = at_least((even - T(STEEP_BELOW)) * T(1.0 / (PARALLEL_ABOVE - STEEP_BELOW)), 0);
+    const auto a_ball = a.role == T(Roles::BALL), b_ball = b.role == T(Roles::BALL);
+    const V flatness = (a_ball ? all : a.flat) * (b_ball ? all : b.flat) * ((a_ball | b_ball) ? all : parallel);
+    // Which way they part: along the normals if they are flat, along the line between them if they are creased, and
+    // gradually so in between. Both ways have the side on which they were at the start of the substep.
+    const V flatly = m > T(1e-7) ? flatness : none, apart = root(px * px + py * py + pz * pz);
+    // Times the lengths of both.
+    const V smooth = flatly * apart, round = (all - flatly) * m;
+    const V bx = smooth * sx + round * px, by = smooth * sy + round * py, bz = smooth * sz + round * pz;
+    const V norm = T(1) / at_least(root(bx * bx + by * by + bz * bz), 1e-18);
+    const auto flat = flatly > T(0);
+    s.px = px;
+    s.py = py;
+    s.pz = pz;
+    s.flat = flat ? all : none;
+    s.nx = bx * norm;
+    s.ny = by * norm;
+    s.nz = bz * norm;
+    const V before = flat ? px * s.nx + py * s.ny + pz * s.nz : apart;
+    const V start = before * scales.inv_size, creased = all - flatly;
+    // Where creased patches brake each other, and where they touch.
+    const V fat = braking_radius<L>(a, scales.shape) + braking_radius<L>(b, scales.shape);
+    const V room = fat - reach, coarse = T(COARSE_REACH) * room;
+    const V fine = (T(CALM_REACH) + T(LIVELY_REACH - CALM_REACH) * V(scales.agitation)) * room;
+    const V finer = T(FINER_THICKNESSES) * reach + T(FINER_SHARE) * room, looser = finer > coarse ? finer : coarse;
+    const V thick = reach + (fine < looser ? fine : looser);
+    const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
+    s.least = sooner * reach + creased * (thick - reach);
+    s.outer = s.least + scales.cushion + creased * (fat - thick);
+    s.wanted = ((start < s.outer) & (start > s.least)) ? start - scales.braking * (start - s.least) : s.least;
+    const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
+    const V wider = a.extent > b.extent ? a.extent : b.extent;
+    const V high = reach + (wider > none ? V(scales.cushion) : none), across = high * high + wider * wider;
+    s.width = a_width > b_width ? a_width : b_width;
+    s.range2 = fat * fat > across ? fat * fat : across;
+    s.sheets = (a_ball | b_ball) ? none : all;
+    s.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
+    return s;
+}
+
+// Let two members leave each other room where they were put: rooms.h.
+template <class L>
+PBD_INLINE void leave_room(Standing<L>& s, typename L::V left, const ContactScales<typename L::T>& scales) {
+    PBD_CONTRACT_ON
+    using V = typename L::V;
+    s.wanted = s.wanted - left;
+    s.fastest = left > V(typename L::T(0)) ? V(scales.placed) : s.fastest;
+}
+
+// Whether two members that are apart by (dx, dy, dz) touch, and how to part them.
+template <class L>
+PBD_INLINE Touch<L> meet(const Standing<L>& s, typename L::V dx, typename L::V dy, typename L::V dz,
+                         const ContactScales<typename L::T>& scales) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    Touch<L> t;
+    const V none = V(T(0)), all = V(T(1));
+    const V d2 = dx * dx + dy * dy + dz * dz, shrink2 = V(scales.inv_size * scales.inv_size), rest2 = d2 * shrink2;
+    const V length = root(d2), over = T(1) / at_least(length, 1e-12);
+    // Members in the very same place part along y, the one with the higher number upwards.
+    const V up = length > T(1e-12) ? dy * over : V(T(-1));
+    const auto flat = s.flat > none;
+    t.ux = dx - s.px;
+    t.uy = dy - s.py;
+    t.uz = dz - s.pz;
+    t.nx = flat ? s.nx : dx * over;
+    t.ny = flat ? s.ny : up;
+    t.nz = flat ? s.nz : dz * over;
+    const V along = dx * s.nx + dy * s.ny + dz * s.nz, gap = flat ? along : length;
+    const V beside = flat ? (d2 - gap * gap) * shrink2 : none;
+    t.overlap = s.wanted * scales.size - gap;
+    t.sheets = s.sheets;
+    t.fastest = s.fastest;
+    t.inside = ((gap * scales.inv_size < s.wanted) & (rest2 < s.range2) & (beside <= s.width * s.width)) ? all : none;
+    return t;
+}
+
 // Whether two members touch, the one with the lower number first, and how to part them.
 //
 // roomy, left: whether they may leave each other room where they were put, and how much: rooms.h.
@@ -161,17 +282,21 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
-    Touch<L> t;
     const V dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
-    const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
-    const V d2 = dx * dx + dy * dy + dz * dz, rest2 = d2 * (scales.inv_size * scales.inv_size);
-    const V length = root(d2), over = T(1) / at_least(length, 1e-12), reach = a.radius + b.radius;
-    // Members in the very same place part along y, the one with the higher number upwards.
-    const V up = length > T(1e-12) ? dy * over : V(T(-1));
-    t.ux = dx - px;
-    t.uy = dy - py;
-    t.uz = dz - pz;
-    if constexpr (!Options::SURFACES) {
+    if constexpr (Options::SURFACES) {
+        Standing<L> s = standing<L, Options>(a, b, scales);
+        if constexpr (roomy) leave_room(s, left, scales);
+        return meet<L>(s, dx, dy, dz, scales);
+    } else {
+        Touch<L> t;
+        const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
+        const V d2 = dx * dx + dy * dy + dz * dz, rest2 = d2 * (scales.inv_size * scales.inv_size);
+        const V length = root(d2), over = T(1) / at_least(length, 1e-12), reach = a.radius + b.radius;
+        // Members in the very same place part along y, the one with the higher number upwards.
+        const V up = length > T(1e-12) ? dy * over : V(T(-1));
+        t.ux = dx - px;
+        t.uy = dy - py;
+        t.uz = dz - pz;
         // What has gone past the other within the substep goes back to its own side.
         const V apart = root(px * px + py * py + pz * pz), unit = T(1) / at_least(apart, 1e-12);
         const auto passed = dx * px + dy * py + dz * pz < T(PASSED) * length * apart;
@@ -184,57 +309,8 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         if (roomy) t.fastest = left > T(0) ? V(scales.placed) : t.fastest;
         t.sheets = V(T(0));
         t.inside = rest2 < nearest * nearest ? V(T(1)) : V(T(0));
-    } else {
-        using Roles = typename Options::Roles;
-        const V none = V(T(0)), all = V(T(1));
-        // A rim that meets the middle of another surface has no say in the normal.
-        const V a_counts = ((a.role == T(Roles::RIM)) & (b.role == T(Roles::INNER))) ? none : all;
-        const V b_counts = ((b.role == T(Roles::RIM)) & (a.role == T(Roles::INNER))) ? none : all;
-        const V from_a = a_counts * (px * a.nx + py * a.ny + pz * a.nz);
-        const V from_b = b_counts * (px * b.nx + py * b.ny + pz * b.nz);
-        const V sx = from_a * a.nx + from_b * b.nx, sy = from_a * a.ny + from_b * b.ny;
-        const V sz = from_a * a.nz + from_b * b.nz;
-        const V m = root(sx * sx + sy * sy + sz * sz), unit = T(1) / at_least(m, 1e-12);
-        const V cosine = a.nx * b.nx + a.ny * b.ny + a.nz * b.nz, even = cosine < none ? -cosine : cosine;
-        const V parallel = at_least((even - T(STEEP_BELOW)) * T(1.0 / (PARALLEL_ABOVE - STEEP_BELOW)), 0);
-        const auto a_ball = a.role == T(Roles::BALL), b_ball = b.role == T(Roles::BALL);
-        const V flatness = (a_ball ? all : a.flat) * (b_ball ? all : b.flat) * ((a_ball | b_ball) ? all : parallel);
-        // Which way they part: along the normals if they are flat, along the line between them if they are creased, and
-        // gradually so in between. Both ways have the side on which they were at the start of the substep.
-        const V flatly = m > T(1e-7) ? flatness : none, apart = root(px * px + py * py + pz * pz);
-        const V smooth = flatly * unit, round = (all - flatly) / at_least(apart, 1e-12);
-        const V bx = smooth * sx + round * px, by = smooth * sy + round * py, bz = smooth * sz + round * pz;
-        const V norm = T(1) / at_least(root(bx * bx + by * by + bz * bz), 1e-12);
-        const auto flat = flatly > T(0);
-        t.nx = flat ? bx * norm : dx * over;
-        t.ny = flat ? by * norm : up;
-        t.nz = flat ? bz * norm : dz * over;
-        const V gap = flat ? dx * t.nx + dy * t.ny + dz * t.nz : length;
-        const V beside = flat ? (d2 - gap * gap) * (scales.inv_size * scales.inv_size) : none;
-        const V before = flat ? px * t.nx + py * t.ny + pz * t.nz : apart;
-        const V start = before * scales.inv_size, creased = all - flatly;
-        // Where creased patches brake each other, and where they touch.
-        const V fat = braking_radius<L>(a, scales.shape) + braking_radius<L>(b, scales.shape);
-        const V room = fat - reach, coarse = T(COARSE_REACH) * room;
-        const V fine = (T(CALM_REACH) + T(LIVELY_REACH - CALM_REACH) * V(scales.agitation)) * room;
-        const V finer = T(FINER_THICKNESSES) * reach + T(FINER_SHARE) * room, looser = finer > coarse ? finer : coarse;
-        const V thick = reach + (fine < looser ? fine : looser);
-        const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
-        const V least = sooner * reach + creased * (thick - reach);
-        const V outer = least + scales.cushion + creased * (fat - thick);
-        const V braked = ((start < outer) & (start > least)) ? start - scales.braking * (start - least) : least;
-        const V wanted = roomy ? braked - left : braked;
-        const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
-        const V width = a_width > b_width ? a_width : b_width, wider = a.extent > b.extent ? a.extent : b.extent;
-        const V high = reach + (wider > none ? V(scales.cushion) : none), across = high * high + wider * wider;
-        const V range2 = fat * fat > across ? fat * fat : across;
-        t.overlap = wanted * scales.size - gap;
-        t.sheets = (a_ball | b_ball) ? none : all;
-        t.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
-        if (roomy) t.fastest = left > none ? V(scales.placed) : t.fastest;
-        t.inside = ((gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
+        return t;
     }
-    return t;
 }
 
 }  // namespace pbd

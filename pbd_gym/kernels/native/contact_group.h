@@ -29,12 +29,13 @@ template <int count, int center, int turn, int inv_mass, int inverse, int gone> 
 // row:      numbers from one particle to the next: 4 where its weight is beside its position, else 3.
 // chunk:    members that are compared at a time, and pairs that are worked on, where one thread serves a group.
 // numbers:  of a member there.
-template <bool surfaces, bool rigid, bool bouncy, bool varied, int row, int chunk, int numbers, class RolesType,
-          class ScalesType, class CarryType>
+// kept:     numbers that sixteen pairs that touch have room for.
+template <bool surfaces, bool rigid, bool bouncy, bool varied, int row, int chunk, int numbers, int kept,
+          class RolesType, class ScalesType, class CarryType>
 struct ContactOptions {
     static constexpr bool SURFACES = surfaces, RIGID = rigid, BOUNCY = bouncy, VARIED = varied;
     static_assert(chunk == 16 && numbers == 16, "members are rows of four times four numbers, compared by sixteens");
-    static constexpr int CHUNK = chunk, NUMBERS = numbers;
+    static constexpr int CHUNK = chunk, NUMBERS = numbers, KEPT = kept;
     static constexpr int ROW = row, PASSES = surfaces ? 2 : 1;
     using Roles = RolesType;
     using Columns = ScalesType;

@@ -28,7 +28,7 @@ template <class L> PBD_INLINE typename L::V weight_of(typename L::V w, typename 
 // Inverse mass of the part that a member lends to one of its contacts, as two factors: their products are summed in one
 // expression, for the sake of the same rounding. `less`: how much less it counts that there are several contacts.
 template <class L, class Options>
-PBD_INLINE typename L::V lent(const Member<L, Options::RIGID>& m, typename L::V contacts, typename L::V less) {
+PBD_INLINE typename L::V lent(const Lender<L, Options::RIGID>& m, typename L::V contacts, typename L::V less) {
     PBD_CONTRACT_ON
     if constexpr (Options::RIGID) {
         return at_least(contacts * less, 1) * m.w * m.leverage;
@@ -38,7 +38,7 @@ PBD_INLINE typename L::V lent(const Member<L, Options::RIGID>& m, typename L::V 
 }
 
 template <class L, class Options>
-PBD_INLINE typename L::V lent_by(const Member<L, Options::RIGID>& m, typename L::V less) {
+PBD_INLINE typename L::V lent_by(const Lender<L, Options::RIGID>& m, typename L::V less) {
     PBD_CONTRACT_ON
     if constexpr (Options::RIGID) {
         return at_least(m.crowd * less, 1);
@@ -49,7 +49,7 @@ PBD_INLINE typename L::V lent_by(const Member<L, Options::RIGID>& m, typename L:
 
 // How many parts of its mass a member has for contacts that bounce, in inverse masses.
 template <class L, class Options>
-PBD_INLINE typename L::V shares(const Member<L, Options::RIGID>& m, typename L::V contacts) {
+PBD_INLINE typename L::V shares(const Lender<L, Options::RIGID>& m, typename L::V contacts) {
     if constexpr (Options::RIGID) {
         return m.shares;
     } else {
@@ -57,16 +57,26 @@ PBD_INLINE typename L::V shares(const Member<L, Options::RIGID>& m, typename L::
     }
 }
 
+// What parting two members takes, whatever the substep does with them: sums of their radii and coefficients of
+// friction.
+template <class L, bool rigid> struct Partners {
+    Lender<L, rigid> a, b;
+    typename L::V radii, frictions;
+
+    Partners() = default;
+    PBD_INLINE Partners(const Member<L, rigid>& a, const Member<L, rigid>& b)
+        : a(a), b(b), radii(a.radius + b.radius), frictions(a.friction + b.friction) {}
+};
+
 // Find what moves two members apart, per inverse mass. Each lends an equal part of its mass to each of its contacts.
 //
 // mine, its: contacts of the first and of the second.
 // gained:    how far earlier passes have moved them apart.
 // elastic:   their restitution, below 0 for patches.
 template <class L, class Options>
-PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b, const Touch<L>& t,
-                     typename L::V mine, typename L::V its, typename L::V gained, typename L::V elastic,
-                     const ContactScales<typename L::T>& scales, typename L::V& mx, typename L::V& my,
-                     typename L::V& mz) {
+PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t, typename L::V mine, typename L::V its,
+                     typename L::V gained, typename L::V elastic, const ContactScales<typename L::T>& scales,
+                     typename L::V& mx, typename L::V& my, typename L::V& mz) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
@@ -81,7 +91,7 @@ PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options
     // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
     const auto sheets = t.sheets > none;
     const V approach = at_least(-along, 0), impulse = (sheets & (approach < depth)) ? approach : depth;
-    const V rest = depth - impulse, small = T(SOFTNESS) * (a.radius + b.radius) * scales.size;
+    const V rest = depth - impulse, small = T(SOFTNESS) * pair.radii * scales.size;
     const V parting = impulse + rest * rest / at_least(rest + small, 1e-30);
     // What the passes before have overshot is taken back: contacts do not bounce.
     const V bounce = along < gained ? along : gained, over = at_least(-goal, 0);
@@ -91,7 +101,7 @@ PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options
         const V resting = V(scales.resting), came = at_least(gained - along, 0);
         const auto bounces = (elastic > none) & (approach > T(2) * resting);
         const V apart = approach + elastic * (approach - resting);
-        const V shared = shares<L, Options>(a, mine) * a.w + shares<L, Options>(b, its) * b.w;
+        const V shared = shares<L, Options>(pair.a, mine) * pair.a.w + shares<L, Options>(pair.b, its) * pair.b.w;
         bounced = (bounces & (shared > none)) ? apart / at_least(shared, 1e-30) : none;
         pressing = bounces ? (scales.solved ? none : apart) : impulse;
         stays = (bounces & (V(T(scales.solved ? 1 : 0)) > none)) ? V(T(1)) : none;
@@ -101,13 +111,13 @@ PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options
     if constexpr (!Options::SURFACES) mine = its = mine > its ? mine : its;
     const auto inverse = [&](V less) {
         PBD_CONTRACT_ON
-        const V shared = lent<L, Options>(a, mine, less) * lent_by<L, Options>(a, less) +
-                         lent<L, Options>(b, its, less) * lent_by<L, Options>(b, less);
+        const V shared = lent<L, Options>(pair.a, mine, less) * lent_by<L, Options>(pair.a, less) +
+                         lent<L, Options>(pair.b, its, less) * lent_by<L, Options>(pair.b, less);
         return shared > none ? T(1) / at_least(shared, 1e-30) : none;
     };
     const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
     const V slip = root(tx * tx + ty * ty + tz * tz);
-    const V friction = T(0.5) * (a.friction + b.friction) * scales.roughness * pressing;
+    const V friction = T(0.5) * pair.frictions * scales.roughness * pressing;
     const V plain = inverse(V(T(1))), stick = inverse(V(T(1.0 / STICKING)));
     const V slide = (Options::SURFACES ? plain : stick) * friction / at_least(slip, 1e-30);
     V push = inverse(V(T(1.0 / CONTACT_RELAXATION))) * parting - plain * back;

@@ -8,6 +8,7 @@
 // All constraints of a sweep are solved at once (Jacobi), each particle gathers its own move, and the position is
 // brought back in front of the walls.
 #pragma once
+#include "fluid_lift.h"
 #include "fluid_stress.h"
 
 namespace pbd {
@@ -323,7 +324,10 @@ inline CUDA_CALLABLE void project_fluid(const Model& model, const Body& body, co
         if constexpr (has_boundary) of.move_boundary();
         sync();
     }
-    const T* const last = fluid.set(table.sweeps % 2);
+    T* const last = fluid.set(table.sweeps % 2);
+    const FluidLift<Group> lift{fluid, last, T(iterations)};
+    if constexpr (has_boundary)
+        if (table.solids > 0) lift.apply();
     for (int i = thread; i < active; i += thread_count)
         for (int a = 0; a < 3; ++a) {
             fluid.sets[4 * i + a] = last[4 * i + a];
@@ -331,8 +335,12 @@ inline CUDA_CALLABLE void project_fluid(const Model& model, const Body& body, co
         }
     if constexpr (has_boundary)
         for (int b = thread; b < samples; b += thread_count)
-            if (fluid.mobility[members + b] > T(0) && fluid.lengths[members + b] > 0)
-                return_sample(fluid, b, last + 4 * (second + b));
+            if (fluid.mobility[members + b] > T(0)) {
+                if (fluid.lengths[members + b] > 0) return_sample(fluid, b, last + 4 * (second + b));
+                if (table.solids == 0) continue;
+                T* const to = fluid.x + Group::STRIDE * table.boundary.data[fluid.order[members + b]];
+                for (int a = 0; a < 3; ++a) to[a] += lift.shift_of(b, a) * size;
+            }
     sync();
 }
 

@@ -45,7 +45,7 @@ struct FluidSettling {
             for (int k = 0; k < fluid.wall_counts[i]; ++k) {
                 const auto& wall = fluid.walls(i)[k];
                 if constexpr (Group::WRENCHES) note_wall(wall, member, p, wall.normal, wall.carried);
-                if (!(wall.pushed > T(0)) || !(fluid.mobility[i] > T(0))) continue;
+                if (fluid.table.solids > 0 || !(wall.pushed > T(0)) || !(fluid.mobility[i] > T(0))) continue;
                 T u[3];
                 for (int a = 0; a < 3; ++a) u[a] = p[a] - old[a] - wall.travel[a];
                 const T along = u[0] * wall.normal[0] + u[1] * wall.normal[1] + u[2] * wall.normal[2];

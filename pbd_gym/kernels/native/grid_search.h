@@ -44,7 +44,7 @@ template <class Group> struct GridSearch : Group {
           thread_count(thread_count),
           near(lists.near.data + rank * count * table.capacity),
           touching(lists.touching.data + rank * count * table.capacity),
-          lengths(lists.counts.data + rank * 2 * count),
+          lengths(lists.counts.data + rank * 3 * count),
           touching_lengths(lengths + count),
           mask((1 << table.bits) - 1),
           cell_count(1 << (3 * table.bits)),
@@ -66,7 +66,7 @@ template <class Group> struct GridSearch : Group {
     // Find whether something has moved by half a skin.
     PBD_INLINE void find_stale() const {
         PBD_CONTRACT_ON
-        const T limit = T(0.25) * table.skin * table.skin;
+        const T room = table.skin - table.margin, limit = T(0.25) * room * room;
         T worst[LANES], gone[3 * LANES];
         const int step = (count + SAMPLES - 1) / SAMPLES;
         for (int lane = 0; lane < L::ROUNDS; ++lane) {

@@ -10,6 +10,7 @@
 // Members of one environment are rows of sixteen numbers side by side, one line of the cache each in single precision.
 // Pairs are worked on sixteen at a time as well, whatever the number of lanes: their rows are transposed in registers.
 #pragma once
+#include "active_pairs.h"
 #include "contact_response.h"
 #include "transpose.h"
 
@@ -54,6 +55,9 @@ template <class Group> struct PairSearch : Group {
     T* const xs;
     const T* const ys;
     const T* const zs;
+    T* const lows;  // corners of the boxes that hold the ways of members
+    T* const highs;
+    T* const ways;  // where these lead, from where members are
     T* const boxes;
     const int room;       // sixteens in the list of an environment
     const unsigned rest;  // which of the last sixteen there are
@@ -66,14 +70,19 @@ template <class Group> struct PairSearch : Group {
           boxed(16 * ((chunks + 15) / 16)),
           xs(lists.spots.data + rank * lists.spots.shape[1]),
           ys(xs + 16 * chunks),
-          zs(ys + 16 * chunks),
-          boxes(xs + 48 * chunks),
+          zs(xs + 32 * chunks),
+          lows(xs + 48 * chunks),
+          highs(xs + 96 * chunks),
+          ways(xs + 144 * chunks),
+          boxes(xs + 192 * chunks),
           room(lists.near.shape[2] / 2),
           rest(0xFFFFu >> (16 * chunks - count)) {}
 
     PBD_INLINE int* list_of() const { return lists.near.data + (rank * LANES + environment) * 2 * room; }
     // -1 where there was no room.
-    PBD_INLINE int* length_of() const { return lists.counts.data + rank * LANES + environment; }
+    PBD_INLINE int* length_of() const {
+        return lists.counts.data + (rank * LANES + environment) * lists.counts.shape[2];
+    }
 
     // Position of a member of one environment, and the normal of its patch.
     PBD_INLINE wp::vec_t<3, T> at(int k) const {
@@ -111,7 +120,9 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Fill the rows of each member in each environment.
-    PBD_INLINE void fill_rows() const {
+    //
+    // traits: whether these are filled too, which do not change.
+    PBD_APART void fill_rows(bool traits) const {
         for (int k = 0; k < count; ++k) {
             T* const to = rows + NUMBERS * k;
             const T* const now = Group::place_of(k);
@@ -126,8 +137,9 @@ template <class Group> struct PairSearch : Group {
             }
             put(to, L::load(now, 0), L::load(now + LANES, 0), L::load(now + 2 * LANES, 0), weight);
             put(to + 4, L::load(before, 0), L::load(before + LANES, 0), L::load(before + 2 * LANES, 0), flat);
-            const Row traits = *(const Row*)(table.traits.data + 4 * k);
-            for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = traits;
+            if (!traits) continue;
+            const Row given = *(const Row*)(table.traits.data + 4 * k);
+            for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = given;
         }
     }
 
@@ -142,7 +154,7 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Find the environments whose lists are worn out: 1 for these, else 0.
-    PBD_INLINE void find_worn(T* worn) const {
+    PBD_APART void find_worn(T* worn) const {
         PBD_CONTRACT_ON
         const V shrink = Group::inv_sizes(0);
         V lx = V(T(1e30)), ly = lx, lz = lx, hx = -lx, hy = hx, hz = hx;
@@ -196,7 +208,7 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Note where the members of an environment are. The last sixteen are filled up with the last one.
-    PBD_INLINE void place() const {
+    PBD_APART void place() const {
         PBD_CONTRACT_ON
         for (int k = 0; k < 16 * chunks; k += 16) {
             int at[16];
@@ -206,6 +218,31 @@ template <class Group> struct PairSearch : Group {
             Pairs::store(xs + k, 0, px * Group::inv_size());
             Pairs::store(xs + 16 * chunks + k, 0, py * Group::inv_size());
             Pairs::store(xs + 32 * chunks + k, 0, pz * Group::inv_size());
+        }
+    }
+
+    // The same, and boxes of the ways on which members are until active pairs are renewed, as far as they may stray.
+    //
+    // drift: what members move by in the mean, along each axis.
+    PBD_APART void place_ways(const T* drift) const {
+        PBD_CONTRACT_ON
+        place();
+        for (int k = 0; k < 16 * chunks; k += 16) {
+            int at[16];
+            for (int s = 0; s < 16; ++s) at[s] = wp::min(k + s, count - 1);
+            W p[4], q[4], way[3];
+            const T* const first = rows + stride * environment;
+            columns(first, NUMBERS, at, p[0], p[1], p[2], p[3]);
+            columns(first + 4, NUMBERS, at, q[0], q[1], q[2], q[3]);
+            const W goes = W(T(table.renewal - 1) * Group::inv_size());
+            for (int a = 0; a < 3; ++a) way[a] = goes * (p[a] - q[a] - drift[a * LANES + environment]);
+            const W astray = T(ASTRAY * BESIDE) * root(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+            for (int a = 0; a < 3; ++a) {
+                const W from = p[a] * Group::inv_size(), to = from + way[a];
+                Pairs::store(ways + 16 * chunks * a + k, 0, way[a]);
+                Pairs::store(lows + 16 * chunks * a + k, 0, (from < to ? from : to) - astray);
+                Pairs::store(highs + 16 * chunks * a + k, 0, (from < to ? to : from) + astray);
+            }
         }
     }
 
@@ -220,14 +257,37 @@ template <class Group> struct PairSearch : Group {
         return bits(dx * dx + dy * dy + dz * dz < W(reach * reach));
     }
 
+    // How far boxes are apart along an axis, from their lower and upper ends.
+    PBD_INLINE static W between(W low, W high, W its_low, W its_high) {
+        const W above = its_low - high, below = low - its_high;
+        return at_least(above > below ? above : below, 0);
+    }
+
+    // Which of the sixteen `d` come no farther from a member than that on their way, and what they may stray from it.
+    PBD_INLINE unsigned passing(int k, int d, T reach) const {
+        PBD_CONTRACT_ON
+        W p[3], way[3];
+        for (int a = 0; a < 3; ++a) {
+            const T* const from = xs + 16 * chunks * a;
+            const T* const to = ways + 16 * chunks * a;
+            p[a] = Pairs::load(from + 16 * d, 0) - W(from[k]);
+            way[a] = Pairs::load(to + 16 * d, 0) - W(to[k]);
+        }
+        const W far = way[0] * way[0] + way[1] * way[1] + way[2] * way[2];
+        const W back = at_least(-(p[0] * way[0] + p[1] * way[1] + p[2] * way[2]) / at_least(far, 1e-30), 0);
+        const W t = back < T(1) ? back : W(T(1)), limit = reach + T(1.001 * ASTRAY * BESIDE) * root(far);
+        const W x = p[0] + t * way[0], y = p[1] + t * way[1], z = p[2] + t * way[2];
+        return bits(x * x + y * y + z * z < limit * limit);
+    }
+
     // What is left of these bits where members reach differently far, or where no table says which can collide.
-    PBD_INLINE unsigned chosen(int k, int d, unsigned hits, T skin) const {
+    PBD_INLINE unsigned chosen(int k, int d, unsigned hits, T skin, bool all) const {
         PBD_CONTRACT_ON
         unsigned left = 0;
         for (; hits; hits &= hits - 1) {
             const int s = __builtin_ctz(hits), other = 16 * d + s;
             const T ex = xs[k] - xs[other], ey = ys[k] - ys[other], ez = zs[k] - zs[other];
-            const bool in_reach = ex * ex + ey * ey + ez * ez < Group::limit_of(k, other, skin);
+            const bool in_reach = all || ex * ex + ey * ey + ez * ez < Group::limit_of(k, other, skin);
             left |= (in_reach && (has_masks || Group::strangers(k, other)) ? 1u : 0u) << s;
         }
         return left;
@@ -248,40 +308,47 @@ template <class Group> struct PairSearch : Group {
     }
 
     // Which of the sixteen `c` are near the box of the sixteen `d`, a bit for each.
-    PBD_INLINE unsigned near_box(int c, int d, T reach) const {
+    template <bool moving> PBD_INLINE unsigned near_box(int c, int d, T reach) const {
         PBD_CONTRACT_ON
-        const W mx = Pairs::load(xs + 16 * c, 0), my = Pairs::load(ys + 16 * c, 0), mz = Pairs::load(zs + 16 * c, 0);
-        const T* const its = boxes + d;
-        const W lx = W(its[0]) - mx, ly = W(its[boxed]) - my, lz = W(its[2 * boxed]) - mz;
-        const W hx = mx - W(its[3 * boxed]), hy = my - W(its[4 * boxed]), hz = mz - W(its[5 * boxed]);
-        const W ex = at_least(lx > hx ? lx : hx, 0), ey = at_least(ly > hy ? ly : hy, 0);
-        const W ez = at_least(lz > hz ? lz : hz, 0);
-        return bits(ex * ex + ey * ey + ez * ez < W(reach * reach)) & real(c);
+        W apart[3];
+        for (int a = 0; a < 3; ++a) {
+            const W low = Pairs::load((moving ? lows : xs) + 16 * (chunks * a + c), 0);
+            const W high = moving ? Pairs::load(highs + 16 * (chunks * a + c), 0) : low;
+            apart[a] = between(low, high, W(boxes[a * boxed + d]), W(boxes[(3 + a) * boxed + d]));
+        }
+        return bits(apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2] < W(reach * reach)) & real(c);
+    }
+
+    // Find the boxes of all sixteens, or of their ways.
+    template <bool moving> PBD_INLINE void make_boxes() const {
+        for (int c = 0; c < chunks; ++c)
+            for (int a = 0; a < 3; ++a) {
+                const int at = 16 * (a * chunks + c);
+                boxes[a * boxed + c] = __builtin_reduce_min(Pairs::load((moving ? lows : xs) + at, 0));
+                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(Pairs::load((moving ? highs : xs) + at, 0));
+            }
     }
 
     // Visit the pairs whose members are no farther apart than they reach, and a skin.
     //
     // visit: (member, number of sixteen others, a bit for each of these that it may touch). Those of the same two
     //        sixteens come together; each meets others in order of numbers.
-    template <class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
-        for (int c = 0; c < chunks; ++c)
-            for (int a = 0; a < 3; ++a) {
-                const W p = Pairs::load(xs + 16 * (a * chunks + c), 0);
-                boxes[a * boxed + c] = __builtin_reduce_min(p);
-                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(p);
-            }
+    // moving: whether all are visited that may come as near on their ways.
+    template <bool moving = false, class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
+        PBD_CONTRACT_ON
+        make_boxes<moving>();
         const T reach = widest + skin;
         const unsigned short* const allowed = table.strangers.data;
         for (int c = 0; c < chunks; ++c) {
             for (int first = c / 16 * 16; first < chunks; first += 16) {
                 for (unsigned left = beside(c, first, reach); left; left &= left - 1) {
                     const int d = first + __builtin_ctz(left);
-                    for (unsigned flags = near_box(c, d, reach); flags; flags &= flags - 1) {
+                    for (unsigned flags = near_box<moving>(c, d, reach); flags; flags &= flags - 1) {
                         const int s = __builtin_ctz(flags), k = 16 * c + s;
-                        unsigned hits = closer(k, d, reach);
+                        unsigned hits = moving ? passing(k, d, reach) : closer(k, d, reach);
                         hits &= has_masks ? allowed[k * chunks + d] : real(d);
                         hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
-                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin);
+                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin, moving);
                         visit(k, d, hits);
                     }
                 }
@@ -290,7 +357,7 @@ template <class Group> struct PairSearch : Group {
     }
 
     // List the pairs of an environment that may touch until the list is worn out.
-    PBD_INLINE void make_list() const {
+    PBD_APART void make_list() const {
         int* const list = list_of();
         int length = 0;
         scan(table.skin, [&](int k, int d, unsigned hits) {
@@ -307,8 +374,13 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // Visit what is listed for an environment, or would be if there were room, as `scan` does.
+    // Visit what is listed for an environment, or would be if there were room, as `scan` does. Where there are patches
+    // nothing is listed, and what may touch now is visited.
     template <class Visit> PBD_INLINE void each_row(Visit&& visit) const {
+        if constexpr (Options::SURFACES) {
+            place();
+            return scan(T(0), visit);
+        }
         const int length = *length_of();
         const int* const list = list_of();
         for (int n = 0; n < length; ++n) visit(list[2 * n], (unsigned)list[2 * n + 1] >> 16, list[2 * n + 1] & 0xFFFF);

@@ -39,31 +39,39 @@
 namespace pbd {
 
 // Separate the overlapping particles of one group, with Coulomb friction.
+//
+// substep: its number, or -1 less that after the first iteration.
 template <class L, class Options, class Model, class Body, class Lists, class Rigid>
 PBD_INLINE void separate_members(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid,
-                                 typename L::T inv_h, int group, int thread, int thread_count, BallShape shape) {
+                                 typename L::T inv_h, int substep, int group, int thread, int thread_count,
+                                 BallShape shape) {
     using T = typename L::T;
     using Group = ContactGroup<L, Options, Model, Body, Lists>;
     const auto scales = contact_scales(model.particle_contacts, inv_h, T(body.parting), T(2) * T(body.fall), shape);
-    T agitation[L::LANES] = {};
+    const int renewal = model.particle_contacts.renewal;
+    const bool renews = Options::SURFACES && substep >= 0 && substep % renewal == 0;
+    const int highest = rank_at((substep < 0 ? -1 - substep : substep) % renewal);
+    T agitation[L::LANES] = {}, drift[4 * L::LANES] = {};
 #if PBD_BLOCK
-    BlockContacts<Group> contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation);
-    contacts.search();
+    using Contacts = BlockContacts<Group>;
+    Contacts contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation, highest);
+    if (renews || !Contacts::LISTS_ACTIVE) contacts.search();
     if constexpr (Options::SURFACES) {
-        find_agitation(contacts, inv_h, thread, thread_count, agitation);
+        find_agitation(contacts, inv_h, renews, thread, thread_count, agitation, drift);
         store_normals(contacts, thread, thread_count);
+        if (renews) contacts.note_members(drift);
         sync();
     }
-    contacts.part_members();
+    contacts.part_members(renews);
 #else
     using Contacts = PairContacts<Group>;
     int one[Contacts::FOUND_ROOM], two[Contacts::FOUND_ROOM];
     Contacts contacts(model, body, lists, rigid, group, scales, one, two);
     if constexpr (Options::SURFACES) {
-        find_agitation(contacts, inv_h, thread, thread_count, agitation);
+        find_agitation(contacts, inv_h, renews, thread, thread_count, agitation, drift);
         store_normals(contacts, thread, thread_count);
     }
-    contacts.part_all(agitation);
+    contacts.part_all(renews, highest, agitation, drift);
 #endif
 }
 

@@ -5,6 +5,7 @@
 #pragma clang diagnostic ignored "-Wpsabi"  // vectors that are wider than registers are passed within a module only
 #endif
 
+#include "active_pairs.h"
 #include "agitation.h"
 #include "air_drag.h"
 #include "algebra.h"
@@ -20,6 +21,7 @@
 #include "fluid_chunks.h"
 #include "fluid_density.h"
 #include "fluid_group.h"
+#include "fluid_lift.h"
 #include "fluid_search.h"
 #include "fluid_stress.h"
 #include "fluid_velocity.h"
@@ -31,6 +33,7 @@
 #include "lines.h"
 #include "packed.h"
 #include "pair_contacts.h"
+#include "pair_members.h"
 #include "pair_search.h"
 #include "particle_contacts.h"
 #include "pictures.h"

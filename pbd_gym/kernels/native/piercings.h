@@ -169,6 +169,7 @@ template <class Search> struct Piercings : Search {
         for (int e = thread; e < edges; e += thread_count) pierced[e] = 0;
         sync();
 #if PBD_BLOCK
+        Search::search();  // candidates may have been searched for some substeps ago
         for (int k = thread; k < count; k += thread_count) look_around(k);
 #else
         look_at_pairs();

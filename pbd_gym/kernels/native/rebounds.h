@@ -114,9 +114,14 @@ template <class Group, int STEP> struct Rebounds {
             if (b < 0) return Vec3<T>{T(0), T(0), T(0)};
             return get(in.place_of(m)) - vector(b, Columns::CENTER);
         };
-        list[count - 1] = {n,    lever(k),           lever(l), slip, approach + elastic * (approach - resting),
-                           T(0), {T(0), T(0), T(0)}, T(k),     T(l), T(0),
-                           T(0)};
+        const Rebound<T> found = {n,    lever(k),           lever(l), slip, approach + elastic * (approach - resting),
+                                  T(0), {T(0), T(0), T(0)}, T(k),     T(l), T(0),
+                                  T(0)};
+        // One thread finds pairs by sixteens of members, blocks one member after the other: sweeps go by numbers.
+        int at = count - 1;
+        for (; at > 0 && (list[at - 1].k > found.k || (list[at - 1].k == found.k && list[at - 1].l > found.l)); --at)
+            list[at] = list[at - 1];
+        list[at] = found;
     }
 
     // Inverse mass of a member, or of its body at r, along n.

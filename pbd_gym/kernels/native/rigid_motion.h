@@ -87,29 +87,34 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
             const V none = V(T(0));
-            const auto mass = [&](int j) { return on.weight(j, b); };
-            const Vec3<V> offset = note_masses(on, b, at + BODY_OFFSET * LANES, mass);
-            const auto torn_mass = [&](int j) { return on.torn_weight(j); };
-            note_masses(on, b, at + BODY_OTHER * LANES, torn_mass);
+            const Vec3<V> offset = note_masses(on, b, at + BODY_OFFSET * LANES, [&](int j) { return on.weight(j, b); });
+            note_masses(on, b, at + BODY_OTHER * LANES, [&](int j) { return on.torn_weight(j); });
             on.store(at + BODY_TORN * LANES, none);
-            fit_body<SQUARINGS>(on, b, mass);
             // Hands that are torn out of a body do not say where it is: what is free of it does.
-            const Vec3<V> center = on.center(at);
-            const Mat3<V> turn = on.turn(at);
-            const V least = T(TORN) * on.size * in.table.radius.data[b];
             V torn = none;
-            for (int j = first; j < end; ++j) {
-                const auto free = on.load(in.w + in.members[j] * LANES) > none;
-                const Vec3<V> d = on.load3(in.place_before(j)) - (center + turn * on.place_in(j, offset));
-                torn = (free & (dot(d, d) > least * least)) ? V(T(1)) : torn;
+            Vec3<V> center = {none, none, none};
+            Mat3<V> turn = {center, center, center};
+            for (int pass = 0; pass < 2; ++pass) {
+                fit_body<SQUARINGS>(on, b, [&](int j) { return pass == 0 ? on.weight(j, b) : on.torn_weight(j); });
+                const Vec3<V> found = on.center(at);
+                const Mat3<V> rows = on.turn(at);
+                if (pass == 1) {
+                    const auto so = torn > none;
+                    on.set_place(at, choose(so, found, center),
+                                 {choose(so, rows.a, turn.a), choose(so, rows.b, turn.b), choose(so, rows.c, turn.c)});
+                    on.change_weight(at, torn);
+                    break;
+                }
+                center = found;
+                turn = rows;
+                const V least = T(TORN) * on.size * in.table.radius.data[b];
+                for (int j = first; j < end; ++j) {
+                    const auto free = on.load(in.w + in.members[j] * LANES) > none;
+                    const Vec3<V> d = on.load3(in.place_before(j)) - (center + turn * on.place_in(j, offset));
+                    torn = (free & (dot(d, d) > least * least)) ? V(T(1)) : torn;
+                }
+                if (!any(torn > none)) break;
             }
-            if (!any(torn > none)) continue;
-            fit_body<SQUARINGS>(on, b, torn_mass);
-            const auto so = torn > none;
-            const Mat3<V> other = on.turn(at);
-            on.set_place(at, choose(so, on.center(at), center),
-                         {choose(so, other.a, turn.a), choose(so, other.b, turn.b), choose(so, other.c, turn.c)});
-            on.change_weight(at, torn);
         }
     }
 }

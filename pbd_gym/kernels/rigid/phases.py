@@ -8,7 +8,8 @@ bodies (``native/rigid_meetings.h``) act on the body as a whole and do not wait 
 contacts with other particles, which reckon with the mass of the body (:mod:`pbd_gym.kernels.contacts.particles`).
 
 A held or pinned particle counts as many times heavier than its body, so that the body turns about it and it stays in
-place.
+place. Where a hand is torn out of what it holds, since the ground or another hand is in the way, the rest of the body
+moves as if it were free, and the hand draws at it (``RigidLane::change_weight`` in ``native/rigid_bodies.h``).
 """
 
 import functools

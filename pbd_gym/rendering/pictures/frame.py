@@ -38,6 +38,7 @@ class Raster:
 
 
 ColorBy = Literal["sides", "stretch", "velocity", "contact"]
+Water = Literal["surface", "balls"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Style:
 
     Raises:
         TypeError: for a switch that is neither True nor False.
+        ValueError: for an unknown kind of water.
     """
 
     antialias: bool = True
@@ -56,10 +58,17 @@ class Style:
     """Draw meshes as transparent wireframes."""
     shadows: bool = True
     """Draw soft shadows on the ground below everything."""
+    water: Water = "surface"
+    """Draw fluids as one surface that light passes through, or as balls; as balls too in wireframes, and where colours
+    show numbers.
+    """
 
     def __post_init__(self) -> None:
         for about in fields(Style):
-            switch(about.name, getattr(self, about.name))
+            if about.name != "water":
+                switch(about.name, getattr(self, about.name))
+        if self.water not in get_args(Water):
+            raise ValueError(f"water must be one of {get_args(Water)}, got {self.water!r}")
 
 
 @dataclass(frozen=True)

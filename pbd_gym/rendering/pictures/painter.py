@@ -25,6 +25,7 @@ from pbd_gym.rendering.pictures.overlay import (
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.shapes import shadow_triangles, soften
 from pbd_gym.rendering.pictures.triangle_colors import COEFFICIENTS, LANES
+from pbd_gym.rendering.pictures.water import draw_water
 from pbd_gym.runtime.compilation import compiling
 
 if TYPE_CHECKING:
@@ -111,8 +112,9 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     buffers = _load()
     samples = 2 if style.antialias else 1
     mesh = shapes.triangles(frame, camera, size)
+    surface = style.water == "surface" and not style.wireframe and len(frame.drops) > 0 and shapes.usual_colors(frame)
     primitives, view = (
-        _primitives(buffers, mesh, shapes.rounds(frame, camera, size), camera),
+        _primitives(buffers, mesh, shapes.rounds(frame, camera, size, not surface), camera),
         _view(camera, size, style, samples),
     )
     view.line_strength = mesh.line_strength
@@ -128,6 +130,8 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     row_colors = buffers.grid("row colors", (3, size[0] + 2 * LANES), float)
     mixed, _ = buffers.rows("mixed", size[0], wp.int32)
     _launch(shading.paint, primitives, view, visible, row_colors, mixed, out)
+    if surface:
+        draw_water(buffers, frame, camera, view, visible, ground, picture)
     if frame.glass:
         _glaze(buffers, frame, camera, view, visible, ground, out)
     rows, colors, through = shapes.marks(frame, camera, size)

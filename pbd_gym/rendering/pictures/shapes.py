@@ -220,8 +220,8 @@ def line_strength(points: np.ndarray, corners: np.ndarray, edges: np.ndarray, fo
     return float(min(max((focal * middle - 2.5) / 5.0, 0.0), 1.0))
 
 
-def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
-    """Return ropes, balls, lone particles, pins and hands, none too thin to be seen."""
+def rounds(frame: Frame, camera: Camera, size: Size, drops: bool = True) -> Rounds:
+    """Return ropes, balls, lone particles, pins and hands, none too thin to be seen; fluids only with ``drops``."""
     positions, focal, eye, forward = frame.positions, camera.focal(size), camera.eye(), camera.axes()[2]
     unit = mark_unit(size)
     colors_of = np.broadcast_to(np.array(ROPE, np.float64), (len(positions), 3))
@@ -259,8 +259,9 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
         (frame.beads, frame.bead_radius, 0.6),
     ):
         add_balls(positions[chosen], radius, colors_of[chosen], pixels, NO_RIM)
-    usual = frame.coloring is None and not len(frame.colors)
-    add_balls(positions[frame.drops], frame.drop_radius, WATER if usual else colors_of[frame.drops], 0.6, NO_RIM)
+    if drops:
+        color = WATER if usual_colors(frame) else colors_of[frame.drops]
+        add_balls(positions[frame.drops], frame.drop_radius, color, 0.6, NO_RIM)
     for center, radius in frame.spheres:
         add_balls(center[None], radius, SOLID, 0.0, NO_RIM)
     add_balls(_nearer(positions[frame.pinned[shown[frame.pinned]]], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)
@@ -276,6 +277,11 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
     joined = np.concatenate(ends)
     keep = np.isfinite(joined).all(axis=(1, 2))
     return Rounds(joined[keep], *(np.concatenate(part)[keep] for part in (radii, colors, rims)))
+
+
+def usual_colors(frame: Frame) -> bool:
+    """Return whether particles have the colours of their kind."""
+    return frame.coloring is None and not len(frame.colors)
 
 
 def _gripper(picker: Picker, radius: float, camera: Camera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

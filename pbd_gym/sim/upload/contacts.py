@@ -12,10 +12,12 @@ from pbd_gym.geometry.edges import both_ways, by_owner
 from pbd_gym.geometry.trimeshes import groups as components
 from pbd_gym.kernels.contacts.particles import ball_radius
 from pbd_gym.kernels.data.particle_contacts import (
+    ACTIVE,
     BALL,
     BOUNCING,
     CHUNK,
     INNER,
+    KEPT,
     LISTED,
     NUMBERS,
     REBOUND,
@@ -43,6 +45,10 @@ GRID_SKIN, PAIR_SKIN = 0.5, 0.25
 """Excess of the candidate search radius, relative to the largest distance at which two members touch, in blocks of
 threads and on one thread. A wider skin means more candidates and fewer searches.
 """
+MARGIN = 0.25
+"""Distance beyond contact up to which lists of candidates are complete in blocks, relative to the same distance."""
+RENEWED = 8
+"""Substeps for which pairs of patches are active."""
 
 
 def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, first_memory: int) -> int:
@@ -109,6 +115,8 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
         braking_time=BRAKING_TIME,
         alike=int(2.0 * float(arrays["halo"].min()) > ALIKE * widest),
         skin=skin,
+        renewal=RENEWED,
+        margin=MARGIN * widest if extent.max() > 0.0 else 0.0,
         cell=widest + skin,
         # About as many cells as members, in a cube: 4^3 to 32^3.
         bits=int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5)),
@@ -233,21 +241,33 @@ def contact_lists(model: Any) -> Any:
     table = model.data.particle_contacts if model.contact_count else None
     groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
     lanes, chunks = model.lanes, -(-count // CHUNK)
+    patches = model.has_surfaces
+    active, renewed, kept = (1, 1), 1, 1
     if not table:
         near, touching, counts, rows, spots, cells = (1, 1), (1, 1), (1, 1), 1, 1, 1
     elif model.in_blocks:
-        near, touching, counts = (capacity, count), (capacity, count), (2, count)
+        near, touching, counts = (capacity, count), (capacity, count), (3, count)
         rows, spots = 1, 4 * count
         cells = 2 ** (3 * table.bits) + 1 + count
+        if patches:
+            active, renewed = (capacity, count) if lanes == 1 else (1, 1), 11 * count * lanes
     else:
-        near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
-        touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
+        near = (1, 1) if patches else (lanes, 2 * (count * min(capacity, LISTED) + 1))
+        # One more than there are: members are noted before it is known whether they already were.
+        touching, counts = (3, count * min(capacity, TOUCHING) + 1), (lanes, 2 if patches else 1)
+        kept = KEPT * -(-touching[1] // CHUNK) if patches else KEPT
+        active = (lanes, 3 * (count * min(capacity, ACTIVE) + CHUNK) if patches else 3 * CHUNK)
         boxed = CHUNK * -(-chunks // CHUNK)
         rows, cells = lanes * (NUMBERS * count + 16), 1
-        spots = 3 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
-    valences = count * (1 + model.has_rigid + 3 * model.has_surfaces)
+        renewed = rows if patches else 1
+        spots = 12 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
+    valences = count * (1 + model.has_rigid + 3 * patches)
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
+    lists.active = wp.zeros((groups, *active), dtype=wp.int32)
+    lists.renewed = wp.zeros((groups, renewed), dtype=model.scalar)
+    lists.spread = wp.zeros((groups, lanes), dtype=model.scalar)
+    lists.kept = wp.zeros((groups, kept), dtype=model.scalar)
     lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
     lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
     lists.anchors = wp.full((groups, count, 3), model.vec(np.nan), dtype=model.vec)
