@@ -105,7 +105,7 @@ def test_hands_that_go_apart_have_the_block_between_them() -> None:
 def test_the_far_end_of_a_beam_in_a_hand_stays_above_the_ground() -> None:
     """Guards the reach of a body, which is from the middle of its mesh and not from the hand."""
     scene = Scene(grip_count=1)
-    body = scene.add_rigid_body(box((1, 1, 8), (0.06, 0.06, 0.5)), 300.0, 0.05, 0.025, position=(0.0, 0.15, 0.0))
+    body = scene.add_rigid_body(box((1, 1, 8), (0.06, 0.06, 0.5)), 300.0, 0.05, 0.025, position=(0.0, 0.4, 0.0))
     scene.add_collider(Plane(friction=0.5))
     solver = Solver(Model(scene, 1), substeps=8, quiet=True)
     state, control = solver.state(), solver.control()
