@@ -36,6 +36,7 @@ template <class A> CUDA_CALLABLE A sin(A a);
 template <class A> CUDA_CALLABLE A abs(A a);
 template <class A> CUDA_CALLABLE A floor(A a);
 template <class A> CUDA_CALLABLE A ceil(A a);
+template <class A> CUDA_CALLABLE A pow(A a, A b);
 template <unsigned Length, class A> struct vec_t {
     A c[Length];
     CUDA_CALLABLE vec_t();
