@@ -33,7 +33,7 @@ def surface_samples(mesh: TriMesh, spacing: float, depth: float) -> np.ndarray:
     shift, rank = _shifts(mesh, depth)
     positions = mesh.positions + shift
     ends, which = sides(mesh.triangles)
-    normals = _normals(mesh)
+    normals = mesh.normals()
     faces = np.argsort(which, kind="stable") // 3  # the faces of one edge, then those of the next
     first = np.searchsorted(np.sort(which), np.arange(len(ends)))
     uses = np.bincount(which)
@@ -88,20 +88,13 @@ def depths(mesh: TriMesh, points: np.ndarray) -> np.ndarray:
     return np.where(winding_number(points, corners) > 0.5, gaps, -gaps)
 
 
-def _normals(mesh: TriMesh) -> np.ndarray:
-    a, b, c = mesh.positions[mesh.triangles].swapaxes(0, 1)
-    normals = np.cross(b - a, c - a)
-    unit: np.ndarray = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    return unit
-
-
 def _shifts(mesh: TriMesh, depth: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the displacement of each vertex that lowers the planes of its triangles by a depth, and its number of
     directions.
 
     The smallest shift d with ``n . d = -depth`` for the normals n around a vertex, in the least-squares sense.
     """
-    normals, count = _normals(mesh), len(mesh.positions)
+    normals, count = mesh.normals(), len(mesh.positions)
     squares, sums = np.zeros((count, 3, 3)), np.zeros((count, 3))
     # Weighted by the angle at the vertex: how a flat face is cut into triangles makes no difference.
     for k in range(3):

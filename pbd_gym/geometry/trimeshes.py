@@ -44,6 +44,12 @@ class TriMesh:
         """Return the area of each triangle [m^2], shape (t,)."""
         return _areas(self.positions, self.triangles)
 
+    def normals(self) -> np.ndarray:
+        """Return the unit normal of each triangle, from whose side its corners go counterclockwise, shape (t, 3)."""
+        a, b, c = self.positions[self.triangles].swapaxes(0, 1)
+        normals = np.cross(b - a, c - a)
+        return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
+
     def vertex_areas(self) -> np.ndarray:
         """Return the area that each vertex represents [m^2], a third of each adjoining triangle, shape (n,)."""
         weights = np.repeat(self.areas() / 3.0, 3)

@@ -107,7 +107,7 @@ def even_volumes(body: RigidBody, volumes: np.ndarray, spacing: float, amplitude
     points = body.rest
     local = np.searchsorted(body.indices, body.triangles)
     mesh = TriMesh(points[-len(body.vertices) :], local - (len(points) - len(body.vertices)))
-    surface, normals = _spread(mesh, _PLACES), _spread_normals(mesh, _PLACES)
+    surface, normals = _spread(mesh, _PLACES)
     places = np.concatenate([surface + way * spacing * normals for way in _WAYS])
     wanted = np.repeat(FELT * _lattice_shares(amplitude), _PLACES)
     weights = np.repeat(_WEIGHTS, _PLACES)
@@ -132,25 +132,13 @@ def _lattice_shares(amplitude: float) -> np.ndarray:
     return np.asarray(amplitude * (layers * behind).sum(axis=1))
 
 
-def _chosen(mesh: TriMesh, count: int) -> np.ndarray:
-    """Return the triangle of each of several places that are spread evenly over a mesh, shape (count,), int."""
+def _spread(mesh: TriMesh, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return places that are spread evenly over a mesh [m], and the outward normals there, shape (count, 3) each."""
     share = np.cumsum(mesh.areas())
-    found = np.searchsorted(share, (np.arange(count) + 0.5) / count * share[-1])
-    return np.asarray(np.minimum(found, len(share) - 1))
-
-
-def _spread(mesh: TriMesh, count: int) -> np.ndarray:
-    """Return places that are spread evenly over a mesh [m], shape (count, 3)."""
+    chosen = np.minimum(np.searchsorted(share, (np.arange(count) + 0.5) / count * share[-1]), len(share) - 1)
+    a, b, c = mesh.positions[mesh.triangles[chosen]].swapaxes(0, 1)
     # Steps of the plastic number fill a square evenly; the triangle above its diagonal is folded down.
     u, v = np.outer(_PLASTIC, np.arange(1, count + 1)) % 1.0
     fold = u + v > 1.0
     u, v = np.where(fold, 1.0 - u, u), np.where(fold, 1.0 - v, v)
-    a, b, c = mesh.positions[mesh.triangles[_chosen(mesh, count)]].swapaxes(0, 1)
-    return np.asarray(a + u[:, None] * (b - a) + v[:, None] * (c - a))
-
-
-def _spread_normals(mesh: TriMesh, count: int) -> np.ndarray:
-    """Return the outward normals at those places, shape (count, 3)."""
-    a, b, c = mesh.positions[mesh.triangles[_chosen(mesh, count)]].swapaxes(0, 1)
-    normals = np.cross(b - a, c - a)
-    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
+    return a + u[:, None] * (b - a) + v[:, None] * (c - a), mesh.normals()[chosen]

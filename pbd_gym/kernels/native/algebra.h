@@ -91,6 +91,10 @@ template <class V> PBD_INLINE Sym3<V> in_axes(const Mat3<V>& m, const Sym3<V>& s
     const Vec3<V> p = s * m.a, q = s * m.b, r = s * m.c;
     return {dot(m.a, p), dot(m.b, q), dot(m.c, r), dot(m.a, q), dot(m.a, r), dot(m.b, r)};
 }
+// Inertia tensor of masses whose squares, sum m r r^T, add up to s.
+template <class V> PBD_INLINE Sym3<V> inertia_of(const Sym3<V>& s) {
+    return {s.yy + s.zz, s.xx + s.zz, s.xx + s.yy, -s.xy, -s.xz, -s.yz};
+}
 // Inverse of a matrix whose determinant is positive; zero for any other.
 template <class V> PBD_INLINE Sym3<V> inverse_of(const Sym3<V>& s) {
     PBD_CONTRACT_ON

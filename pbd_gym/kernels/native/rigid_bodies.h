@@ -138,6 +138,8 @@ template <class Bodies> struct RigidLane {
         const V free = V(in.table.mass.data[j]), held = V(T(TORN_WEIGHT) * in.table.mass.data[j]);
         return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
     }
+    // The mass that counts. torn: 1 where hands are torn out of the body, else 0.
+    PBD_INLINE V weight(int j, int b, V torn) const { return torn > T(0) ? torn_weight(j) : weight(j, b); }
 
     // How far from the centre of its body member j is, over how far its hand is; at most 1.
     //

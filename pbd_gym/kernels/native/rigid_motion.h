@@ -15,9 +15,8 @@ constexpr int TURN_ROUNDS = 6;
 
 // Store the offset of the centre of mass of body b, one over its mass, its inertia tensor and the inverse of that.
 //
-// mass: of a member.  Returns the offset.
-template <class Lane, class Mass>
-PBD_INLINE Vec3<typename Lane::V> note_masses(const Lane& on, int b, typename Lane::T* to, Mass mass) {
+// mass: of a member.
+template <class Lane, class Mass> PBD_INLINE void note_masses(const Lane& on, int b, typename Lane::T* to, Mass mass) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
     using V = typename Lane::V;
@@ -35,41 +34,55 @@ PBD_INLINE Vec3<typename Lane::V> note_masses(const Lane& on, int b, typename La
     offset = inverse * offset;
     Sym3<V> second = {none, none, none, none, none, none};
     for (int j = first; j < end; ++j) add_square(second, mass(j), on.place_in(j, offset));
-    const Sym3<V> inertia = {
-        second.yy + second.zz, second.xx + second.zz, second.xx + second.yy, -second.xy, -second.xz, -second.yz};
+    const Sym3<V> inertia = inertia_of(second);
     on.store3(to, offset);
     on.store(to + (BODY_INV_MASS - BODY_OFFSET) * LANES, inverse);
     on.store_symmetric(to + (BODY_INERTIA - BODY_OFFSET) * LANES, inertia);
     on.store_symmetric(to + (BODY_INVERSE - BODY_OFFSET) * LANES, inverse_of(inertia));
-    return offset;
 }
 
-// Find the place and rotation of body b by the places of its members before the substep, of which each counts by a
-// mass.
-template <int SQUARINGS, class Lane, class Mass> PBD_INLINE void fit_body(const Lane& on, int b, Mass mass) {
+// Find the place and rotation of body b by the places of its members before the substep. Their masses are noted.
+//
+// torn: 1 where hands are torn out of it, else 0.
+template <int SQUARINGS, class Lane> PBD_INLINE void fit_body(const Lane& on, int b, typename Lane::V torn) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
     using V = typename Lane::V;
     constexpr int LANES = Lane::LANES;
     const V none = V(T(0));
+    const auto so = torn > none;
     T* const at = on.in.body(b);
+    const T* const other = at + BODY_OTHER * LANES;
+    const V inverse = so ? on.load(other + (BODY_INV_MASS - BODY_OFFSET) * LANES) : on.inv_mass(at);
+    const Vec3<V> offset = on.offset(at), middle = choose(so, on.load3(other), offset);
     const int first = on.in.offsets[b], end = on.in.offsets[b + 1];
-    V total = none;
-    Vec3<V> center = {none, none, none}, middle = center;
-    for (int j = first; j < end; ++j) {
-        const V m = mass(j);
-        total += m;
-        center = center + m * on.load3(on.in.place_before(j));
-        middle = middle + m * on.place_in(j, {none, none, none});
-    }
-    const V inverse = T(1) / total;
+    Vec3<V> center = {none, none, none};
+    for (int j = first; j < end; ++j) center = center + on.weight(j, b, torn) * on.load3(on.in.place_before(j));
     center = inverse * center;
-    middle = inverse * middle;
     Mat3<V> fit = {{none, none, none}, {none, none, none}, {none, none, none}};
     for (int j = first; j < end; ++j)
-        add_outer(fit, mass(j) * (on.load3(on.in.place_before(j)) - center), on.place_in(j, middle));
+        add_outer(fit, on.weight(j, b, torn) * (on.load3(on.in.place_before(j)) - center), on.place_in(j, middle));
     const Mat3<V> turn = nearest_rotation<SQUARINGS>(fit);
-    on.set_place(at, center + turn * (on.load3(at + BODY_OFFSET * LANES) - middle), turn);
+    on.set_place(at, center + turn * (offset - middle), turn);
+}
+
+// Whether hands are torn out of body b: then what is free of it is not where the fit to all of it says. 1 or 0.
+template <class Lane> PBD_INLINE typename Lane::V is_torn(const Lane& on, int b) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    T* const at = on.in.body(b);
+    const Vec3<V> center = on.center(at), offset = on.offset(at);
+    const Mat3<V> turn = on.turn(at);
+    const V least = T(TORN) * on.size * on.in.table.radius.data[b];
+    V torn = V(T(0));
+    for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
+        const auto free = on.load(on.in.w + on.in.members[j] * LANES) > T(0);
+        const Vec3<V> d = on.load3(on.in.place_before(j)) - (center + turn * on.place_in(j, offset));
+        torn = (free & (dot(d, d) > least * least)) ? V(T(1)) : torn;
+    }
+    return torn;
 }
 
 // Find bodies in their particles: centre, rotation, mass and inertia.
@@ -83,38 +96,19 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
     const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
     for (int b = thread; b < in.count(); b += thread_count) {
         T* const at = in.body(b);
-        const int first = in.offsets[b], end = in.offsets[b + 1];
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
             const V none = V(T(0));
-            const Vec3<V> offset = note_masses(on, b, at + BODY_OFFSET * LANES, [&](int j) { return on.weight(j, b); });
+            note_masses(on, b, at + BODY_OFFSET * LANES, [&](int j) { return on.weight(j, b); });
             note_masses(on, b, at + BODY_OTHER * LANES, [&](int j) { return on.torn_weight(j); });
             on.store(at + BODY_TORN * LANES, none);
-            // Hands that are torn out of a body do not say where it is: what is free of it does.
             V torn = none;
-            Vec3<V> center = {none, none, none};
-            Mat3<V> turn = {center, center, center};
             for (int pass = 0; pass < 2; ++pass) {
-                fit_body<SQUARINGS>(on, b, [&](int j) { return pass == 0 ? on.weight(j, b) : on.torn_weight(j); });
-                const Vec3<V> found = on.center(at);
-                const Mat3<V> rows = on.turn(at);
-                if (pass == 1) {
-                    const auto so = torn > none;
-                    on.set_place(at, choose(so, found, center),
-                                 {choose(so, rows.a, turn.a), choose(so, rows.b, turn.b), choose(so, rows.c, turn.c)});
-                    on.change_weight(at, torn);
-                    break;
-                }
-                center = found;
-                turn = rows;
-                const V least = T(TORN) * on.size * in.table.radius.data[b];
-                for (int j = first; j < end; ++j) {
-                    const auto free = on.load(in.w + in.members[j] * LANES) > none;
-                    const Vec3<V> d = on.load3(in.place_before(j)) - (center + turn * on.place_in(j, offset));
-                    torn = (free & (dot(d, d) > least * least)) ? V(T(1)) : torn;
-                }
+                fit_body<SQUARINGS>(on, b, torn);
+                if (pass == 0) torn = is_torn(on, b);
                 if (!any(torn > none)) break;
             }
+            if (any(torn > none)) on.change_weight(at, torn);
         }
     }
 }
@@ -140,8 +134,7 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
             Vec3<V> gone = {none, none, none}, spin = gone;
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> from = on.load3(in.place_before(j)), d = on.load3(in.place(j)) - from;
-                const V m = torn > none ? on.torn_weight(j) : on.weight(j, b),
-                        free = on.load(in.w + in.members[j] * LANES);
+                const V m = on.weight(j, b, torn), free = on.load(in.w + in.members[j] * LANES);
                 gone = gone + m * d;
                 Vec3<V> moment = m * cross(from - start, d);
                 if (any(free <= none)) {

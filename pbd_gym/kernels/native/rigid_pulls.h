@@ -64,12 +64,10 @@ PBD_INLINE void share_pull(const Lane& on, const Body& body, int b, const Vec3<t
         add_square(second, free ? none : one, on.load3(on.in.place(j)) - middle);
     }
     const V floor = T(PULL_FLOOR) * (second.xx + second.yy + second.zz) + T(1e-9);
-    const Sym3<V> inertia = {second.yy + second.zz + floor,
-                             second.xx + second.zz + floor,
-                             second.xx + second.yy + floor,
-                             -second.xy,
-                             -second.xz,
-                             -second.yz};
+    Sym3<V> inertia = inertia_of(second);
+    inertia.xx += floor;
+    inertia.yy += floor;
+    inertia.zz += floor;
     const Vec3<V> force = on.load3(at + BODY_PULL * LANES);
     const Vec3<V> moment = on.load3(at + (BODY_PULL + 3) * LANES) - cross(middle, force);
     const Vec3<V> spin = inverse_of(inertia) * moment;
