@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.carry import ClothConfig as ClothConfig
     from pbd_gym.envs.cloth.carry import ClothEnv as ClothEnv
     from pbd_gym.envs.cloth.carry import ClothVectorEnv as ClothVectorEnv
+    from pbd_gym.envs.cloth.clutter import ClothClutterConfig as ClothClutterConfig
+    from pbd_gym.envs.cloth.clutter import ClothClutterEnv as ClothClutterEnv
+    from pbd_gym.envs.cloth.clutter import ClothClutterVectorEnv as ClothClutterVectorEnv
     from pbd_gym.envs.cloth.drop import ClothDropConfig as ClothDropConfig
     from pbd_gym.envs.cloth.drop import ClothDropEnv as ClothDropEnv
     from pbd_gym.envs.cloth.drop import ClothDropVectorEnv as ClothDropVectorEnv
@@ -21,13 +24,26 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.fold import ClothFoldVectorEnv as ClothFoldVectorEnv
     from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpledEnv as ClothFoldCrumpledEnv
     from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpledVectorEnv as ClothFoldCrumpledVectorEnv
+    from pbd_gym.envs.cloth.fold_crumpled_picture import (
+        ClothFoldCrumpledPictureConfig as ClothFoldCrumpledPictureConfig,
+    )
+    from pbd_gym.envs.cloth.fold_crumpled_picture import ClothFoldCrumpledPictureEnv as ClothFoldCrumpledPictureEnv
+    from pbd_gym.envs.cloth.fold_crumpled_picture import (
+        ClothFoldCrumpledPictureVectorEnv as ClothFoldCrumpledPictureVectorEnv,
+    )
     from pbd_gym.envs.cloth.fold_diagonal import ClothFoldDiagonalEnv as ClothFoldDiagonalEnv
     from pbd_gym.envs.cloth.fold_diagonal import ClothFoldDiagonalVectorEnv as ClothFoldDiagonalVectorEnv
     from pbd_gym.envs.cloth.fold_drop import ClothFoldDropEnv as ClothFoldDropEnv
     from pbd_gym.envs.cloth.fold_drop import ClothFoldDropVectorEnv as ClothFoldDropVectorEnv
+    from pbd_gym.envs.cloth.fold_twice import ClothFoldTwiceConfig as ClothFoldTwiceConfig
+    from pbd_gym.envs.cloth.fold_twice import ClothFoldTwiceEnv as ClothFoldTwiceEnv
+    from pbd_gym.envs.cloth.fold_twice import ClothFoldTwiceVectorEnv as ClothFoldTwiceVectorEnv
     from pbd_gym.envs.cloth.hang import ClothHangConfig as ClothHangConfig
     from pbd_gym.envs.cloth.hang import ClothHangEnv as ClothHangEnv
     from pbd_gym.envs.cloth.hang import ClothHangVectorEnv as ClothHangVectorEnv
+    from pbd_gym.envs.cloth.hang_three import ClothHangThreeConfig as ClothHangThreeConfig
+    from pbd_gym.envs.cloth.hang_three import ClothHangThreeEnv as ClothHangThreeEnv
+    from pbd_gym.envs.cloth.hang_three import ClothHangThreeVectorEnv as ClothHangThreeVectorEnv
     from pbd_gym.envs.cloth.manipulation import ManipulationEnv as ManipulationEnv
     from pbd_gym.envs.cloth.manipulation import ManipulationVectorEnv as ManipulationVectorEnv
     from pbd_gym.envs.cloth.manipulation import TowelGoalsConfig as TowelGoalsConfig
@@ -136,6 +152,9 @@ if TYPE_CHECKING:
     from pbd_gym.envs.water.pass_water import PassWaterConfig as PassWaterConfig
     from pbd_gym.envs.water.pass_water import PassWaterEnv as PassWaterEnv
     from pbd_gym.envs.water.pass_water import PassWaterVectorEnv as PassWaterVectorEnv
+    from pbd_gym.envs.water.pour_line import PourLineConfig as PourLineConfig
+    from pbd_gym.envs.water.pour_line import PourLineEnv as PourLineEnv
+    from pbd_gym.envs.water.pour_line import PourLineVectorEnv as PourLineVectorEnv
     from pbd_gym.envs.water.pour_soup import PourSoupConfig as PourSoupConfig
     from pbd_gym.envs.water.pour_soup import PourSoupEnv as PourSoupEnv
     from pbd_gym.envs.water.pour_soup import PourSoupVectorEnv as PourSoupVectorEnv

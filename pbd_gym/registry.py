@@ -30,7 +30,7 @@ class Entry:
 
 
 def _ids(
-    name: str, module: str, steps: int, summary: str, classes: str = "", pick_place: bool = False
+    name: str, module: str, steps: int, summary: str, classes: str = "", pick_place: bool = False, **kwargs: Any
 ) -> tuple[Entry, ...]:
     """Return the ids of a task.
 
@@ -41,9 +41,10 @@ def _ids(
         summary: see :class:`Entry`.
         classes: prefix of its class names, if not ``name``.
         pick_place: whether there is a second id, in which hands pick and place.
+        **kwargs: arguments of the class that the id changes.
     """
     place = f"pbd_gym.envs.{module}:{classes or name}"
-    plain = Entry(f"PBD{name}-v0", f"{place}Env", f"{place}VectorEnv", steps, summary)
+    plain = Entry(f"PBD{name}-v0", f"{place}Env", f"{place}VectorEnv", steps, summary, kwargs)
     if not pick_place:
         return (plain,)
     return plain, replace(
@@ -51,7 +52,7 @@ def _ids(
         id=f"PBD{name}PickPlace-v0",
         max_episode_steps=20,
         summary=f"{summary}, by picking and placing",
-        kwargs={"action_mode": "pick_place"},
+        kwargs={**kwargs, "action_mode": "pick_place"},
     )
 
 
@@ -68,8 +69,20 @@ ENTRIES = (
     *_ids("ClothFoldDiagonal", "cloth.fold_diagonal", 100, "fold a towel along its diagonal"),
     *_ids("ClothFoldDrop", "cloth.fold_drop", 100, "fold a hanging towel onto its place"),
     *_ids("ClothFoldCrumpled", "cloth.fold_crumpled", 120, "fold a crumpled towel on its place"),
+    *_ids("ClothFoldCrumpledPicture", "cloth.fold_crumpled_picture", 120, "fold a crumpled towel, seen by one camera"),
+    *_ids("ClothFoldTwice", "cloth.fold_twice", 120, "fold a towel in half, and in half again"),
+    *_ids(
+        "ClothFoldTwiceCrumpled",
+        "cloth.fold_twice",
+        240,
+        "spread a crumpled towel, and fold it in half twice",
+        "ClothFoldTwice",
+        crumpled=True,
+    ),
     *_ids("ClothUnfold", "cloth.unfold", 100, "unfold a towel that has been folded up to three times"),
     *_ids("ClothHang", "cloth.hang", 100, "hang a towel over a rod"),
+    *_ids("ClothHangThree", "cloth.hang_three", 160, "hang three towels over a rod, one beside the other"),
+    *_ids("ClothClutter", "cloth.clutter", 100, "carry a towel over others, which must stay, and lay it on its place"),
     *_ids("Manipulation", "cloth.manipulation", 100, "bring a towel into the shape that the goal shows, one of many"),
     *_ids("TShirtFold", "cloth.tshirt_fold", 100, "fold a T-shirt"),
     *_ids("RopeStraighten", "rope.straighten", 75, "pull a tangled rope straight"),
@@ -83,6 +96,13 @@ ENTRIES = (
     *_ids("PourWater", "water.pour_water", 100, "pour water from one cup into another"),
     *_ids(
         "PourWaterAmount", "water.pour_water_amount", 100, "pour a given share of the water from one cup into another"
+    ),
+    *_ids(
+        "PourLine",
+        "water.pour_line",
+        100,
+        "pour water into another sort of cup up to a line, seen in a picture",
+        pixels={"size": 128, "cameras": [{"target": [0.14, 0.17, 0.0], "distance": 1.15, "yaw": 0.0, "pitch": 0.12}]},
     ),
     *_ids("PourSoup", "water.pour_soup", 120, "pour soup with two pieces of tofu from one bowl into another"),
 )

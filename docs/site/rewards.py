@@ -47,6 +47,10 @@ REACHED = Measured(
     },
     "",
 )
+AMOUNT = Measured(
+    {"amount": r"\frac{\lvert N_{\text{poured}}-\lfloor qN\rfloor\rvert}{N}"},
+    r"$N_{\text{poured}}$ of the $N$ particles are in the other cup, and $q$ is the share to pour",
+)
 MEASURED = {
     "ClothVectorEnv": REACHED,
     "RopeVectorEnv": REACHED,
@@ -63,6 +67,10 @@ MEASURED = {
     "ClothDropVectorEnv": TARGETS,
     "ClothUnfoldVectorEnv": TARGETS,
     "ClothHangVectorEnv": TARGETS,
+    "ClothFoldTwiceVectorEnv": TARGETS,
+    "ClothHangThreeVectorEnv": TARGETS,
+    "ClothClutterVectorEnv": TARGETS,
+    "ClothFoldCrumpledPictureVectorEnv": FOLD,
     "TShirtFoldVectorEnv": TARGETS,
     "ManipulationVectorEnv": Measured(
         {
@@ -110,10 +118,8 @@ MEASURED = {
         {"poured": r"\frac{N_{\text{poured}}}{N}"},
         r"$N_{\text{poured}}$ of the $N$ particles are in the other cup",
     ),
-    "PourWaterAmountVectorEnv": Measured(
-        {"amount": r"\frac{\lvert N_{\text{poured}}-\lfloor qN\rfloor\rvert}{N}"},
-        r"$N_{\text{poured}}$ of the $N$ particles are in the other cup, and $q$ is the share to pour",
-    ),
+    "PourWaterAmountVectorEnv": AMOUNT,
+    "PourLineVectorEnv": AMOUNT,
     "PourSoupVectorEnv": Measured(
         {"soup": r"\frac{S_{\text{poured}}}{S}", "tofu": r"\frac{T_{\text{poured}}}{T}"},
         r"$S$ counts the particles of soup, $T$ those of tofu; the poured ones are in the other bowl",

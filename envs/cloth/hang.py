@@ -23,6 +23,7 @@ from pbd_gym.envs.core.parts.goals import GoalShape
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import Part, World
+from pbd_gym.scene.scene import Scene
 
 wp.set_module_options({"enable_backward": False})
 
@@ -77,17 +78,18 @@ class Rod(Part):
     """A rod beside the towel, along x, which moves with the size of an environment.
 
     Args:
-        towel: the towel, whose scene the rod is added to.
+        scene: scene of the towel, which the rod is added to.
         config: the task's numbers.
         moving: whether sizes differ.
+        length: half its length [m]; by default eight tenths of the towel's width.
     """
 
-    def __init__(self, towel: Towel, config: ClothHangConfig, moving: bool) -> None:
+    def __init__(self, scene: Scene, config: ClothHangConfig, moving: bool, length: float = 0.0) -> None:
         # As far off the middle as the towel is, so that both lie in the box of the hands.
-        length, z = 0.8 * config.size[0], 0.5 * config.apart
+        length, z = length or 0.8 * config.size[0], 0.5 * config.apart
         ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
         rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
-        self.collider, self.moving = towel.scene.add_collider(rod, moving=moving), moving
+        self.collider, self.moving = scene.add_collider(rod, moving=moving), moving
 
     def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launch that moves the rod, if sizes differ."""
@@ -115,7 +117,7 @@ class ClothHang(TowelTask):
             goal,
             hands=towel.hands(2, 3, height=1.6),
             starts=StartBank(self.sample_starts),
-            parts=[goal, Rod(towel, config, "size" in modes.ranges)],
+            parts=[goal, Rod(towel.scene, config, "size" in modes.ranges)],
             score=WeightedMeasures(
                 config, modes, [Measure("distance", -1.0, goal.mean_distance)], conditions=goal.conditions(config)
             ),
@@ -133,32 +135,53 @@ class ClothHang(TowelTask):
 
     def hung(self, world: World) -> np.ndarray:
         """Return the towel in an arc over the rod, its last row on the far side [m], shape (1, n, 3)."""
-        config, flat = self.config, self.scene.positions
-        radius = config.rod_radius + config.radius
-        along = flat[:, 2]  # from the rod's top on
-        angle = np.clip(along / radius, -0.5 * np.pi, 0.5 * np.pi)
-        down = np.maximum(np.abs(along) - 0.5 * np.pi * radius, 0.0)
-        z = 0.5 * config.apart + radius * np.sin(angle)
-        y = config.rod_height + radius * np.cos(angle) - down
-        return np.stack([flat[:, 0], y, z], axis=1)[None]
+        return over_rod(self.config, self.scene.positions)[None]
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
         """Return the hands' path: they carry the last row up, over the rod, and down on the other side."""
-        if world.buffers.peek("elapsed")[env] != 0:
-            return
-        x, goals, both = self.towel.shape(world, env), self.goals(world, env), (True, True)
-        last, middle = goals[-1, [0, -1]], goals[len(goals) // 2, [0, -1]]
-        up, on = hanging_height(grown(world, self.towel.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
-        yield Waypoint(x[-1, [0, -1]], (False, False))
-        yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
-        # Up on this side, and in an arc down on the other, so that the hanging half stays taut.
-        yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
-        far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
-        reach = 0.5 + 0.8 * self.towel.slack
-        for angle in np.linspace(0.15, 0.9, 6) * np.pi:
-            yield Waypoint(middle + reach * (np.cos(angle) * up + np.sin(angle) * far), both, 0.6)
-        yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
-        yield Waypoint(last, (False, False), wait=3)
+        if world.buffers.peek("elapsed")[env] == 0:
+            up = hanging_height(grown(world, self.towel.flat, env))
+            yield from carry_over(self.towel.shape(world, env), self.goals(world, env), up, self.towel.slack)
+
+
+def over_rod(config: ClothHangConfig, flat: np.ndarray) -> np.ndarray:
+    """Return flat towels hung over the rod in an arc, their last rows on the far side [m], shape (n, 3).
+
+    Args:
+        config: the task's numbers.
+        flat: particles, those in the middle along z at z = 0 [m], shape (n, 3).
+    """
+    radius = config.rod_radius + config.radius
+    along = flat[:, 2]  # from the rod's top on
+    angle = np.clip(along / radius, -0.5 * np.pi, 0.5 * np.pi)
+    down = np.maximum(np.abs(along) - 0.5 * np.pi * radius, 0.0)
+    z = 0.5 * config.apart + radius * np.sin(angle)
+    y = config.rod_height + radius * np.cos(angle) - down
+    return np.stack([flat[:, 0], y, z], axis=1)
+
+
+def carry_over(x: np.ndarray, goals: np.ndarray, up: np.ndarray, slack: float) -> Iterator[Waypoint]:
+    """Return the path of two hands that hang a flat towel over a rod.
+
+    Args:
+        x: its particles, shape (rows, columns, 3) [m].
+        goals: targets of these, shape (rows, columns, 3) [m].
+        up: the vector up from its last row to its first when it hangs, shape (3,) [m].
+        slack: see :attr:`pbd_gym.envs.cloth.towel.Towel.slack`.
+    """
+    both = (True, True)
+    last, middle = goals[-1, [0, -1]], goals[len(goals) // 2, [0, -1]]
+    on = (last - middle) * [0.0, 0.0, 1.0]
+    yield Waypoint(x[-1, [0, -1]], (False, False))
+    yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
+    # Up on this side, and in an arc down on the other, so that the hanging half stays taut.
+    yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
+    far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
+    reach = 0.5 + 0.8 * slack
+    for angle in np.linspace(0.15, 0.9, 6) * np.pi:
+        yield Waypoint(middle + reach * (np.cos(angle) * up + np.sin(angle) * far), both, 0.6)
+    yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
+    yield Waypoint(last, (False, False), wait=3)
 
 
 class ClothHangVectorEnv(TaskVectorEnv):

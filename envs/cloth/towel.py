@@ -151,6 +151,13 @@ class HangingTowelConfig(ClothTaskConfig):
     """
 
 
+def ground(config: ClothTaskConfig) -> Scene:
+    """Return a scene with nothing but the ground."""
+    scene = Scene(contact_radius=config.radius)
+    scene.add_collider(Plane(friction=config.friction))
+    return scene
+
+
 class Towel(ClothBody):
     """A rectangular towel, flat on the ground about the origin, with its start states.
 
@@ -158,11 +165,15 @@ class Towel(ClothBody):
 
     Args:
         config: the task's numbers.
+        scene: scene that it is one of several towels of, which get their contacts from :func:`add_contacts`
+            afterwards; by default a new one.
+        middle: place of its middle along x and z [m].
     """
 
-    def __init__(self, config: ClothTaskConfig) -> None:
-        scene = Scene(contact_radius=config.radius)
-        scene.add_collider(Plane(friction=config.friction))
+    def __init__(
+        self, config: ClothTaskConfig, scene: Scene | None = None, middle: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
+        alone, scene = scene is None, scene or ground(config)
         thin = config.thickness > 0.0
         compliances = config.stretch_compliance, config.shear_compliance, config.bend_compliance
         fabric = Fabric.preset(config.fabric, density=config.density)
@@ -171,13 +182,14 @@ class Towel(ClothBody):
             config.columns,
             config.size,
             fabric if thin else ClothMaterial(config.density, *compliances),
-            position=(0.0, config.radius, -0.5 * config.size[1]),
+            position=(middle[0], config.radius, middle[1] - 0.5 * config.size[1]),
             rotation=LYING,
             lines=thin,
             tethers=thin,
             wrinkles=thin,
         )
-        add_contacts(scene, self.cloth, config)
+        if alone:
+            add_contacts(scene, self.cloth, config)
         self.slack = 0.005 if thin else 0.05
         """Extra distance that hands cover when they lay it down or tighten it, in lengths of the towel: springs shrink
         back by that when released, threads hardly do, and the whole towel would follow.
@@ -339,15 +351,17 @@ class TowelTask(Task):
 
     def __init__(self, towel: Towel, goal: GoalShape, **others: Any) -> None:
         self.towel, self.goal = towel, goal
+        points = towel.keypoints()
         usual: dict[str, Any] = {
+            "keypoints": points,
+            "goal_particles": points,
             "hands": towel.hands(),
             "parts": [goal],
             "goal_shapes": goal.shapes,
             "symmetries": [towel.mirror()],
             "view_box": towel.view_box,
         }
-        points = towel.keypoints()
-        super().__init__(scene=towel.scene, keypoints=points, goal_particles=points, **(usual | others))
+        super().__init__(scene=towel.scene, **(usual | others))
 
     def goals(self, world: World, env: int) -> np.ndarray:
         """Return the targets of an environment's particles [m], shape (rows, columns, 3)."""

@@ -148,14 +148,20 @@ class TwoCups(Task):
         modes: modes of actions, observations and rewards.
     """
 
+    wider = 1.0
+    """Inner width of the other cup, in those of the cup of water."""
+
     def __init__(self, config: PouringConfig, modes: Modes) -> None:
         self.config = config
         width = config.breadth * config.spacing + 0.055
+        other = self.wider * width
         self.water = water = Water(config, width, config.depth(width) / config.fill)
         self.cup = water.cup
         """Cup that the agent moves."""
-        tallest = 1.25 * config.depth(width) + config.taller[1]
-        self.target = water.add_cup(width, tallest, self.farthest, standing=True)
+        tallest = 1.25 * config.depth(other) + config.taller[1]
+        self.between = 0.5 * (width + other) + 2.0 * self.cup.wall
+        """Distance between the middles of cups that touch [m]."""
+        self.target = water.add_cup(other, tallest, self.farthest, standing=True)
         """Cup to be filled."""
         self.contents = Contents(self.cup, self.target, water.fill())
         poured = self.contents.share("poured", 1.0, POURED)
@@ -187,11 +193,11 @@ class TwoCups(Task):
     @property
     def farthest(self) -> float:
         """Largest distance between the middles of the cups [m]."""
-        return self.cup.outer + self.config.gap[1]
+        return self.between + self.config.gap[1]
 
     def shown(self) -> Corners:
         """Return the region that pictures show: both cups, and as much room above them."""
-        half = 0.5 * self.cup.outer
+        half = 0.5 * max(self.cup.outer, self.target.outer)
         lower = np.array([-1.5 * half, 0.0, -half])
         return lower, np.array([self.farthest + half, 1.1 * (self.target.rim + self.cup.rim), half])
 
@@ -202,7 +208,7 @@ class TwoCups(Task):
         gaps = stream.uniform(*config.gap, config.starts)
         sunk = config.taller[1] - stream.uniform(*config.taller, config.starts)
         nothing = np.zeros(config.starts)
-        return water.start_poses(world, (water.cup, nothing, nothing), (target, self.cup.outer + gaps, sunk))
+        return water.start_poses(world, (water.cup, nothing, nothing), (target, self.between + gaps, sunk))
 
     def observe(self, world: World, observation: Any, first: int) -> Any:
         """Return the launch that writes the thirteen numbers of two cups."""

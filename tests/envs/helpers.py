@@ -27,6 +27,7 @@ CUPS: dict[str, dict[str, Any]] = {
     "PBDPourWater-v0": CUP,
     "PBDPourWaterAmount-v0": CUP,
     "PBDPourSoup-v0": {**CUP, "tofu_side": 0.01},
+    "PBDPourLine-v0": CUP,
 }
 """The water tasks, whose cups do not grow."""
 SMALL_OF: dict[str, dict[str, Any]] = {
@@ -44,6 +45,11 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDClothDrop-v0": TOWEL,
     "PBDClothUnfold-v0": TOWEL,
     "PBDClothHang-v0": TOWEL,
+    "PBDClothFoldTwice-v0": TOWEL,
+    "PBDClothFoldTwiceCrumpled-v0": TOWEL,
+    "PBDClothFoldCrumpledPicture-v0": TOWEL,
+    "PBDClothHangThree-v0": TOWEL,
+    "PBDClothClutter-v0": {**TOWEL, "other_size": 0.32},
     "PBDManipulation-v0": TOWEL,
     "PBDTShirtFold-v0": {"spacing": 0.1, "substeps": 8, "starts": 2},
     "PBDRopeStraighten-v0": {"particles": 9, "substeps": 8, "starts": 5},
@@ -73,7 +79,7 @@ def modes_of(env_id: str) -> list[tuple[str, str]]:
     module, name = entry.vector.split(":")
     task = getattr(importlib.import_module(module), name)
     actions = [entry.kwargs["action_mode"]] if "action_mode" in entry.kwargs else task.action_modes
-    states = [obs for obs in task.obs_modes if obs not in PIXEL_MODES]
+    states = [obs for obs in task.obs_modes if obs not in PIXEL_MODES] or list(task.obs_modes[:1])
     if env_id == ID:
         once = ("reduced", "memory")
         pairs = [(action, obs) for action in actions for obs in states if obs not in once]

@@ -369,6 +369,12 @@ TUNED: dict[str, Tuned] = {
             "refinement": {**_SURE, "starts": 1500},
         },
     ),
+    # Not measured yet: the numbers of their kin.
+    "PBDClothFoldTwice-v0": Tuned(ppo=_many_goals(500_000), imitation=dict(_WIDE)),
+    "PBDClothFoldTwiceCrumpled-v0": Tuned(ppo=_many_goals(500_000), imitation=dict(_WIDE)),
+    "PBDClothFoldCrumpledPicture-v0": Tuned(),
+    "PBDClothHangThree-v0": Tuned(ppo=_many_goals(500_000), imitation=dict(_WIDE)),
+    "PBDClothClutter-v0": Tuned(ppo=_many_goals(500_000), imitation=dict(_WIDE)),
     "PBDManipulation-v0": Tuned(
         ppo=_many_goals(800_000),
         imitation={

@@ -88,8 +88,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: default arguments that explicit ones
             override.
         horizon: steps after which the task itself truncates an episode, if that is sooner than ``max_episode_steps``.
-        obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.spaces.observations.Observations`, for
-            ``"memory"`` :class:`pbd_gym.envs.core.spaces.observations.MemoryObservations`, and for pictures
+        obs_mode: by default the first of :attr:`obs_modes`: ``"keypoints"``, unless there are pictures alone; see
+            :class:`pbd_gym.envs.core.spaces.observations.Observations`, for ``"memory"``
+            :class:`pbd_gym.envs.core.spaces.observations.MemoryObservations`, and for pictures
             :class:`pbd_gym.envs.core.spaces.pixels.PixelObservations`.
         pixels: settings of pictures, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.data.hands.Actions`.
@@ -212,7 +213,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.num_envs, self.max_episode_steps, self.split = num_envs, max_episode_steps, split
         self.action_mode = check_action_mode(modes["action_mode"], self.action_modes)
-        self.obs_mode = check_obs_mode(modes["obs_mode"] or "keypoints", self.obs_modes, pixels)
+        self.obs_mode = check_obs_mode(modes["obs_mode"] or self.obs_modes[0], self.obs_modes, pixels)
         self.reward_mode = check_reward_mode(modes["reward_mode"], self.obs_mode)
         self.pixels, self.render_mode = make_options("pixels", Pixels, pixels), render_mode
         self.render_options = make_options("render_options", RenderOptions, render_options)

@@ -80,6 +80,25 @@ def in_place(
     return [Condition("in_place", check)] if least > 0.0 else []
 
 
+def undisturbed(particles: np.ndarray, points: str, radius: float) -> list[Condition]:
+    """Return the condition ``undisturbed``: each particle is within a radius of its point.
+
+    Args:
+        particles: particles of things that must stay, shape (k,), int.
+        points: buffer with a point for each, shape (num_envs, k, 3) [m].
+        radius: [m].
+    """
+
+    def check(world: World, met: Any) -> Any:
+        b, those = world.buffers, device_indices(world, particles)
+        return prepare(
+            world, most_near, those, those, b[points], 1.0, radius, b["parameters"], world.model.lanes,
+            world.state.positions_scalar, met,
+        )  # fmt: skip
+
+    return [Condition("undisturbed", check)]
+
+
 def unpierced(config: Any, required: bool = True) -> list[Condition]:
     """Return the condition ``unpierced``, where piercings are counted: no edge goes through cloth.
 

@@ -14,13 +14,18 @@ from pbd_gym.envs.core.task import World
 wp.set_module_options({"enable_backward": False})
 
 WITH_GOAL_PICTURES = (
+    "PBDClothClutter-v0",
     "PBDClothDrop-v0",
     "PBDClothFold-v0",
     "PBDClothFoldCrumpled-v0",
+    "PBDClothFoldCrumpledPicture-v0",
     "PBDClothFoldDiagonal-v0",
     "PBDClothFoldDrop-v0",
     "PBDClothFoldPickPlace-v0",
+    "PBDClothFoldTwice-v0",
+    "PBDClothFoldTwiceCrumpled-v0",
     "PBDClothHang-v0",
+    "PBDClothHangThree-v0",
     "PBDClothUnfold-v0",
     "PBDManipulation-v0",
     "PBDRopePush-v0",
