@@ -128,7 +128,9 @@ def changed(entry: Entry) -> str:
     if not entry.kwargs:
         return ""
     arguments = ", ".join(f"{name}={value!r}" for name, value in entry.kwargs.items())
-    (plain,) = [other.id for other in ENTRIES if other.vector == entry.vector and not other.kwargs]
+    plain = next((other.id for other in ENTRIES if other.vector == entry.vector and not other.kwargs), None)
+    if plain is None:
+        return f"Its class is made with `{arguments}`."
     return f"It is [`{plain}`]({plain}.md) with `{arguments}`; what follows describes both."
 
 
