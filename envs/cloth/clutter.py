@@ -53,8 +53,6 @@ class ClothClutterConfig(ClothTaskConfig):
             object.__setattr__(self, "resolution", 20)
         super().__post_init__()
         check_numbers(self, positive=("other_size", "stays", "within"))
-        if self.other_size < 3.0 * max(self.spacings):
-            raise ValueError(f"other_size must be at least three distances of particles, got {self.other_size}")
 
     @property
     def apart(self) -> float:

@@ -49,7 +49,7 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDClothFoldTwiceCrumpled-v0": TOWEL,
     "PBDClothFoldCrumpledPicture-v0": TOWEL,
     "PBDClothHangThree-v0": TOWEL,
-    "PBDClothClutter-v0": {**TOWEL, "other_size": 0.32},
+    "PBDClothClutter-v0": TOWEL,
     "PBDManipulation-v0": TOWEL,
     "PBDTShirtFold-v0": {"spacing": 0.1, "substeps": 8, "starts": 2},
     "PBDRopeStraighten-v0": {"particles": 9, "substeps": 8, "starts": 5},
