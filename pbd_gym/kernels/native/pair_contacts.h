@@ -153,25 +153,46 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    PBD_INLINE void count_contact(int k) {
-        met[met_count] = k;
-        met_count += valence[k] == T(0);
-        valence[k] += T(1);
+    // Visit the members with contacts. Those of patches are a few of many: others are looked for.
+    template <class Visit> PBD_INLINE void each_met(Visit&& visit) const {
+        if constexpr (Options::SURFACES) {
+            for (int n = 0; n < met_count; ++n) visit(met[n]);
+        } else {
+            const T* const contacts = valence;
+            for (int k = 0, end = count; k < end; ++k)
+                if (contacts[k] > T(0)) visit(k);
+        }
     }
 
     // Count the contacts of those that touch, and keep as many as there is room for.
     PBD_INLINE void keep(const int* from, const int* other, unsigned hits) {
+        // In registers, since what is written could be these members, for all that the compiler knows.
+        T* const contacts = valence;
+        int* const one = firsts;
+        int* const two = seconds;
+        int* const members = met;
+        const int most = touching_room;
+        int number = touched, met_number = met_count;
+        const auto count_contact = [&](int k) {
+            if constexpr (Options::SURFACES) {
+                members[met_number] = k;
+                met_number += contacts[k] == T(0);
+            }
+            contacts[k] += T(1);
+        };
         for (; hits; hits &= hits - 1) {
             const int s = __builtin_ctz(hits), k = from[s], l = other[s];
             count_contact(k);
             count_contact(l);
             if constexpr (Options::BOUNCY) rebounds.consider(k, l, scales.resting);
-            if (touched < touching_room) {
-                firsts[touched] = k;
-                seconds[touched] = l;
+            if (number < most) {
+                one[number] = k;
+                two[number] = l;
             }
-            ++touched;
+            ++number;
         }
+        touched = number;
+        met_count = met_number;
     }
 
     // Turn what moves the members of sixteen pairs into rows of numbers that belong to one pair.
@@ -212,10 +233,11 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         part<Pairs, Options>(c.partners, t, c.mine, c.its, gained, elastic(c.from, c.other), scales, mx, my, mz);
         in_rows(p, c.partners.a.w * mx, c.partners.a.w * my, c.partners.a.w * mz);
         in_rows(q, -c.partners.b.w * mx, -c.partners.b.w * my, -c.partners.b.w * mz);
+        T* const to = moves;
         for (unsigned hits = c.hits; hits; hits &= hits - 1) {
             const int s = __builtin_ctz(hits);
-            *(Row*)(moves + 4 * c.from[s]) += row(p, s);
-            *(Row*)(moves + 4 * c.other[s]) += row(q, s);
+            *(Row*)(to + 4 * c.from[s]) += row(p, s);
+            *(Row*)(to + 4 * c.other[s]) += row(q, s);
         }
     }
 
@@ -269,15 +291,17 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     // so there is no branch on that, unless they are more than four.
     PBD_INLINE void unfold(int k, int d, unsigned hits) {
         const int number = __builtin_popcount(hits);
+        int* const from = one + found;
+        int* const other = two + found;
+        found += number;
         for (int s = 0; s < 4; ++s, hits &= hits - 1) {
-            one[found + s] = k;
-            two[found + s] = 16 * d + __builtin_ctz(hits | 0x10000u);
+            from[s] = k;
+            other[s] = 16 * d + __builtin_ctz(hits | 0x10000u);
         }
         for (int s = 4; s < number; ++s, hits &= hits - 1) {
-            one[found + s] = k;
-            two[found + s] = 16 * d + __builtin_ctz(hits);
+            from[s] = k;
+            other[s] = 16 * d + __builtin_ctz(hits);
         }
-        found += number;
     }
 
     // Look at pairs, sixteen at a time. They may be filled up to whole sixteens.
@@ -289,21 +313,25 @@ template <class Group> struct PairContacts : PairMembers<Group> {
                 separate_forgotten(from + 16 * n, other + 16 * n, wp::min(16, number - 16 * n));
             return;
         }
+        if constexpr (Options::SURFACES) {
+            if (pass == RENEWING) return rank_all(from, other, end, rest);
+        }
         for (int begin = 0; begin < end; begin += SIFTED + 2) {
             // First all that touch, and then the branches on it: until such a branch is known to be taken or not, work
             // on the next sixteen may be in vain.
-            unsigned long long hits[SIFTED + 2];
+            unsigned hits[SIFTED + 2];
             const int stop = wp::min(end, begin + SIFTED + 2);
-            for (int n = begin; n < stop; ++n)
-                hits[n - begin] = pass == RENEWING ? ranks(now, from + 16 * n, other + 16 * n)
-                                                   : touching(from + 16 * n, other + 16 * n);
-            if (rest && stop == end) hits[end - 1 - begin] &= ((1ull << rest) - 1) * 0x1000100010001ull;
-            for (int n = begin; n < stop; ++n) {
-                if (pass == RENEWING)
-                    activate(from + 16 * n, other + 16 * n, hits[n - begin]);
-                else
-                    keep(from + 16 * n, other + 16 * n, hits[n - begin]);
-            }
+            for (int n = begin; n < stop; ++n) hits[n - begin] = touching(from + 16 * n, other + 16 * n);
+            if (rest && stop == end) hits[end - 1 - begin] &= (1u << rest) - 1;
+            for (int n = begin; n < stop; ++n) keep(from + 16 * n, other + 16 * n, hits[n - begin]);
+        }
+    }
+    // Make those of them active that may touch soon.
+    PBD_APART void rank_all(const int* from, const int* other, int end, int rest) const {
+        for (int n = 0; n < end; ++n) {
+            unsigned long long hits = ranks(now, from + 16 * n, other + 16 * n);
+            if (rest && n == end - 1) hits &= ((1ull << rest) - 1) * 0x1000100010001ull;
+            activate(from + 16 * n, other + 16 * n, hits);
         }
     }
 
@@ -406,17 +434,23 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     // Move members to where the passes lead them, and note how many contacts were too many for a list.
     PBD_APART void finish() const {
         PBD_CONTRACT_ON
+        // Copies, since what is written could be the members of this object, for all that the compiler knows.
+        T* const contacts = valence;
+        T* const again = moves;
+        const T* const once = moved;
+        const T* const rows = now;
+        T* const to = Search::x + environment;
+        const int* const particles = Search::members;
         T most = T(0);
-        for (int n = 0; n < met_count; ++n) {
-            const int k = met[n];
-            Row place = *(const Row*)(now + NUMBERS * k);
-            if (Options::PASSES > 1 && !in_body(k)) place += *(const Row*)(moved + 4 * k);
-            place += *(const Row*)(moves + 4 * k);
-            for (int a = 0; a < 3; ++a) Search::place_of(k)[a * LANES + environment] = place[a];
-            most = wp::max(most, valence[k]);
-            valence[k] = T(0);
-            *(Row*)(moves + 4 * k) = Row(T(0));
-        }
+        each_met([=, &most](int k) {
+            Row place = *(const Row*)(rows + NUMBERS * k);
+            if (Options::PASSES > 1 && !in_body(k)) place += *(const Row*)(once + 4 * k);
+            place += *(const Row*)(again + 4 * k);
+            for (int a = 0; a < 3; ++a) to[(ROW * particles[k] + a) * LANES] = place[a];
+            most = wp::max(most, contacts[k]);
+            contacts[k] = T(0);
+            *(Row*)(again + 4 * k) = Row(T(0));
+        });
         int& overflow = lists.overflow.data[Search::group * LANES + environment];
         overflow = wp::max(overflow, (int)most - table.capacity);
         if (!scales.roomy) return;
@@ -451,7 +485,8 @@ template <class Group> struct PairContacts : PairMembers<Group> {
                 two[s] = seconds[begin + s];
             }
             pad(one, two, number);
-            Sixteen& c = sixteen(Options::PASSES > 1 ? begin : 0);
+            Sixteen here;
+            Sixteen& c = Options::PASSES > 1 ? sixteen(begin) : here;
             const Touch<Pairs> t = look_at(c, one, two, number);
             separate(c, t, W(T(0)), false);
         }
