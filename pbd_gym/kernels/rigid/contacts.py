@@ -15,7 +15,7 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
 from pbd_gym.kernels.data.rigid import ORIGIN, ROOM, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
-from pbd_gym.kernels.rigid.faces import FLAT, TOUCH, make_faces
+from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces
 from pbd_gym.kernels.rigid.motion import rigid_call
 
 
@@ -180,7 +180,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                 if wp.static(part.shape.SWEPT):
                     # The distance from a convex collider is a convex function: no less than its tangent in the middle.
                     # Most that lies flat on one has nothing deeper than its balls.
-                    least = pick(most, most + radius * scalar(FLAT), most)
+                    least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
                     could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
                     if any_positive(could) or colliders.bends[k] < scalar(0.0):
                         count = search(model, colliders, body, rigid, now, round, group, b, k, count, least, deepest)

@@ -24,8 +24,10 @@ from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.motion import rigid_call
 
 TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, early, nx, ny, nz, ux, uy, uz, kinetic, sticking}"
+DEEPER = 1.25
+"""How many times as deep as all balls that touch a place on a face has to be to count."""
 FLAT = 1e-3
-"""Share of a ball's radius by which a place on a face is deeper than all balls that touch, or it does not count."""
+"""Share of a ball's radius by which it has to be deeper besides."""
 STEPS = 28
 """Steps of the search for the deepest place of a triangle, at most."""
 FIRST = 0.5
