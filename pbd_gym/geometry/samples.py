@@ -15,6 +15,8 @@ SHARP = 0.12
 """Share of the largest eigenvalue above which another direction counts: an edge is sharp from about 35 degrees."""
 FACES = 2
 """Number of triangles of a mesh for each sample above which coarser ones do."""
+FEW = 64
+"""Number of triangles that need no coarser ones in any case."""
 WIDE = 4.0
 """Longest side of a triangle between samples, in spacings: each touches a collider at one point."""
 INNER_COUNT = 64
@@ -79,7 +81,7 @@ def sample_faces(mesh: TriMesh, spacing: float, depth: float, samples: np.ndarra
         samples: what that returned, shape (k, 3).
     """
     points, faces = mesh.positions + _shifts(mesh, depth)[0], mesh.triangles
-    if len(faces) > FACES * len(samples):
+    if len(faces) > max(FACES * len(samples), FEW):
         nearest = np.concatenate(
             [((part[:, None] - samples) ** 2).sum(axis=2).argmin(axis=1) for part in np.array_split(points, len(faces))]
         )
@@ -89,7 +91,9 @@ def sample_faces(mesh: TriMesh, spacing: float, depth: float, samples: np.ndarra
     corners = points[faces]
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
     pieces = np.ceil(longest / (WIDE * spacing)).astype(int)
-    return np.concatenate([_split(corners[pieces == count], count) for count in np.unique(pieces)])
+    return np.concatenate(
+        [np.zeros((0, 3, 3)), *(_split(corners[pieces == count], count) for count in np.unique(pieces))]
+    )
 
 
 def _split(corners: np.ndarray, count: int) -> np.ndarray:

@@ -10,7 +10,7 @@ Where balls are as deep, nothing is added: what lies flat on a table touches wit
 """
 
 import functools
-from typing import Any, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -36,46 +36,18 @@ SHORTER = 0.75
 """Length of a step over that of the one before."""
 
 
+class _Places(NamedTuple):
+    place: Any
+    corner: Any
+
+
 @functools.cache
-def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: Any) -> Any:
-    """Build the search for contacts of a body's faces with a collider of a part.
-
-    Args:
-        wide: lane count and precision.
-        options: options that the kernel is compiled for.
-        data: the struct of the whole model.
-        part: colliders of one shape.
-        solve: function that solves the contacts found so far, when there is no room for more.
-
-    Returns:
-        Function (model, colliders, body, rigid, substep, round, group, b, k, count, least, deepest) that records the
-        contacts of body ``b`` with collider ``k`` that are deeper than ``least`` [m], and returns how many there are.
-    """
-    any_positive, floor, pick, sqrt = wide.any_positive, wide.floor, wide.pick, wide.sqrt
+def _make_places(wide: Wide, data: Any, part: Part) -> _Places:
+    """Build the functions for places of a body, in the world and in the frame of a collider."""
     vec: Any = wide.vec
-    scalar: Any = wide.scalar
-    colliders_: Any = table_type(scalar)
     body_: Any = body_type(vec)
     rigid_: Any = scratch_type(vec)
-    substep_: Any = substep_type(vec)
-    distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, travel = make_frame(wide, part.moving)
-    belt = make_belt(wide, part.moving)
-
-    record_code = rigid_call(
-        "record_touch",
-        wide,
-        options,
-        arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {TOUCH}, "
-        "pbd::at(pbd::FacePlace<decltype(depth)>{x, y, z})",
-    )
-
-    @wp.func_native(record_code)
-    def record(
-        model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int, j: int, k: int,
-        count: int, depth: vec, early: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec,
-        sticking: vec, bounce: scalar, x: vec, y: vec, z: vec,
-    ) -> None: ...  # fmt: skip
+    to_local = make_frame(wide, part.moving).to_local
 
     @wp.func
     @no_type_check
@@ -109,6 +81,135 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
         lx, ly, lz = to_local(body.frames, k, 0, wx, wy, wz)
         return lx, ly, lz
 
+    return _Places(place, corner)
+
+
+@functools.cache
+def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
+    """Build the search for the place of a face that is deepest in a collider.
+
+    Returns:
+        Function (model, colliders, body, rigid, group, b, k, f, size, radius, bar, best) of a bar that the distance of
+        a place has to be below to count and the distance of the middle [m]. It returns the smallest distance found and
+        the weights of the second and third corner there.
+    """
+    any_positive, floor, pick, sqrt = wide.any_positive, wide.floor, wide.pick, wide.sqrt
+    vec: Any = wide.vec
+    scalar: Any = wide.scalar
+    colliders_: Any = table_type(scalar)
+    body_: Any = body_type(vec)
+    rigid_: Any = scratch_type(vec)
+    distance, normal = part.shape.make_distance(wide)
+    corner = _make_places(wide, data, part).corner
+
+    @wp.func
+    @no_type_check
+    def deepest_place(
+        model: data, colliders: colliders_, body: body_, rigid: rigid_, group: int, b: int, k: int, f: int, size: vec,
+        radius: vec, bar: vec, middle: vec,
+    ):  # fmt: skip
+        one = vec(scalar(1.0))
+        best = middle
+        convex = colliders.bends[k] >= scalar(0.0)
+        ax, ay, az = corner(model, body, rigid, group, b, k, f, 4, size)
+        bx, by, bz = corner(model, body, rigid, group, b, k, f, 7, size)
+        cx, cy, cz = corner(model, body, rigid, group, b, k, f, 10, size)
+        here = best
+        u = vec(scalar(1.0) / scalar(3.0))
+        v = vec(scalar(1.0) / scalar(3.0))
+        best_u = u
+        best_v = v
+        step = scalar(FIRST)
+        for _ in range(STEPS):
+            w = one - u - v
+            px = wp.cw_mul(w, ax) + wp.cw_mul(u, bx) + wp.cw_mul(v, cx)
+            py = wp.cw_mul(w, ay) + wp.cw_mul(u, by) + wp.cw_mul(v, cy)
+            pz = wp.cw_mul(w, az) + wp.cw_mul(u, bz) + wp.cw_mul(v, cz)
+            here = distance(colliders, k, px, py, pz)
+            best_u = pick(best - here, u, best_u)
+            best_v = pick(best - here, v, best_v)
+            best = pick(best - here, here, best)
+            nx, ny, nz = normal(colliders, k, px, py, pz)
+            # How much deeper each corner is than the place, by the tangent.
+            da = wp.cw_mul(nx, px - ax) + wp.cw_mul(ny, py - ay) + wp.cw_mul(nz, pz - az)
+            db = wp.cw_mul(nx, px - bx) + wp.cw_mul(ny, py - by) + wp.cw_mul(nz, pz - bz)
+            dc = wp.cw_mul(nx, px - cx) + wp.cw_mul(ny, py - cy) + wp.cw_mul(nz, pz - cz)
+            if convex:
+                most = pick(da - db, da, db)
+                most = pick(dc - most, dc, most)
+                # No place of the triangle is deeper than what counts, or than the deepest yet.
+                bound = here - most
+                open = pick(bar - bound, best - bound - scalar(FLAT) * radius, -one)
+                if not any_positive(open):
+                    break
+            mean = (da + db + dc) / scalar(3.0)
+            da = da - mean
+            db = db - mean
+            dc = dc - mean
+            length = sqrt(wp.cw_mul(da, da) + wp.cw_mul(db, db) + wp.cw_mul(dc, dc))
+            share = wp.cw_div(vec(step), floor(length, scalar(1e-12)))
+            w = w + wp.cw_mul(share, da)
+            u = u + wp.cw_mul(share, db)
+            v = v + wp.cw_mul(share, dc)
+            # Back onto the triangle: weights are not negative, and add up to one.
+            small = pick(u - v, v, u)
+            small = pick(w - small, small, w)
+            large = pick(u - v, u, v)
+            large = pick(w - large, w, large)
+            shift = floor(scalar(-0.5) * small, scalar(0.0))
+            over = large - one
+            shift = pick(over - shift, over, shift)
+            u = floor(u - shift, scalar(0.0))
+            v = floor(v - shift, scalar(0.0))
+            step = step * scalar(SHORTER)
+        return best, best_u, best_v
+
+    return deepest_place
+
+
+@functools.cache
+def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: Any) -> Any:
+    """Build the search for contacts of a body's faces with a collider of a part.
+
+    Args:
+        wide: lane count and precision.
+        options: options that the kernel is compiled for.
+        data: the struct of the whole model.
+        part: colliders of one shape.
+        solve: function that solves the contacts found so far, when there is no room for more.
+
+    Returns:
+        Function (model, colliders, body, rigid, substep, round, group, b, k, count, least, deepest) that records the
+        contacts of body ``b`` with collider ``k`` that are deeper than ``least`` [m], and returns how many there are.
+    """
+    any_positive, pick = wide.any_positive, wide.pick
+    vec: Any = wide.vec
+    scalar: Any = wide.scalar
+    colliders_: Any = table_type(scalar)
+    body_: Any = body_type(vec)
+    rigid_: Any = scratch_type(vec)
+    substep_: Any = substep_type(vec)
+    distance, normal = part.shape.make_distance(wide)
+    to_local, to_world, _, travel = make_frame(wide, part.moving)
+    belt = make_belt(wide, part.moving)
+    place, corner = _make_places(wide, data, part)
+    deepest_place = _make_deepest(wide, data, part)
+
+    record_code = rigid_call(
+        "record_touch",
+        wide,
+        options,
+        arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {TOUCH}, "
+        "pbd::at(pbd::FacePlace<decltype(depth)>{x, y, z})",
+    )
+
+    @wp.func_native(record_code)
+    def record(
+        model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int, j: int, k: int,
+        count: int, depth: vec, early: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec,
+        sticking: vec, bounce: scalar, x: vec, y: vec, z: vec,
+    ) -> None: ...  # fmt: skip
+
     @wp.func
     @no_type_check
     def search(
@@ -125,62 +226,13 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
         room = wp.static(ROOM) * (model.rigid.offsets[b + 1] - model.rigid.offsets[b])
         # What is no deeper than this does not count.
         bar = radius - least
-        convex = colliders.bends[k] >= scalar(0.0)
         for f in range(model.rigid.face_offsets[b], model.rigid.face_offsets[b + 1]):
             mx, my, mz = corner(model, body, rigid, group, b, k, f, 0, size)
             best = distance(colliders, k, mx, my, mz)
             if any_positive(bar - best + size * model.rigid.faces[f, 3]):
-                ax, ay, az = corner(model, body, rigid, group, b, k, f, 4, size)
-                bx, by, bz = corner(model, body, rigid, group, b, k, f, 7, size)
-                cx, cy, cz = corner(model, body, rigid, group, b, k, f, 10, size)
-                here = best
-                u = vec(scalar(1.0) / scalar(3.0))
-                v = vec(scalar(1.0) / scalar(3.0))
-                best_u = u
-                best_v = v
-                step = scalar(FIRST)
-                for _ in range(STEPS):
-                    w = one - u - v
-                    px = wp.cw_mul(w, ax) + wp.cw_mul(u, bx) + wp.cw_mul(v, cx)
-                    py = wp.cw_mul(w, ay) + wp.cw_mul(u, by) + wp.cw_mul(v, cy)
-                    pz = wp.cw_mul(w, az) + wp.cw_mul(u, bz) + wp.cw_mul(v, cz)
-                    here = distance(colliders, k, px, py, pz)
-                    best_u = pick(best - here, u, best_u)
-                    best_v = pick(best - here, v, best_v)
-                    best = pick(best - here, here, best)
-                    nx, ny, nz = normal(colliders, k, px, py, pz)
-                    # How much deeper each corner is than the place, by the tangent.
-                    da = wp.cw_mul(nx, px - ax) + wp.cw_mul(ny, py - ay) + wp.cw_mul(nz, pz - az)
-                    db = wp.cw_mul(nx, px - bx) + wp.cw_mul(ny, py - by) + wp.cw_mul(nz, pz - bz)
-                    dc = wp.cw_mul(nx, px - cx) + wp.cw_mul(ny, py - cy) + wp.cw_mul(nz, pz - cz)
-                    if convex:
-                        most = pick(da - db, da, db)
-                        most = pick(dc - most, dc, most)
-                        # No place of the triangle is deeper than what counts, or than the deepest yet.
-                        bound = here - most
-                        open = pick(bar - bound, best - bound - scalar(FLAT) * radius, -one)
-                        if not any_positive(open):
-                            break
-                    mean = (da + db + dc) / scalar(3.0)
-                    da = da - mean
-                    db = db - mean
-                    dc = dc - mean
-                    length = sqrt(wp.cw_mul(da, da) + wp.cw_mul(db, db) + wp.cw_mul(dc, dc))
-                    share = wp.cw_div(vec(step), floor(length, scalar(1e-12)))
-                    w = w + wp.cw_mul(share, da)
-                    u = u + wp.cw_mul(share, db)
-                    v = v + wp.cw_mul(share, dc)
-                    # Back onto the triangle: weights are not negative, and add up to one.
-                    small = pick(u - v, v, u)
-                    small = pick(w - small, small, w)
-                    large = pick(u - v, u, v)
-                    large = pick(w - large, w, large)
-                    shift = floor(scalar(-0.5) * small, scalar(0.0))
-                    over = large - one
-                    shift = pick(over - shift, over, shift)
-                    u = floor(u - shift, scalar(0.0))
-                    v = floor(v - shift, scalar(0.0))
-                    step = step * scalar(SHORTER)
+                best, best_u, best_v = deepest_place(
+                    model, colliders, body, rigid, group, b, k, f, size, radius, bar, best
+                )
                 counts = bar - best
                 depth = pick(counts, wp.min(radius - best, deepest), -one)
                 if any_positive(depth):
