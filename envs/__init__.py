@@ -130,7 +130,11 @@ if TYPE_CHECKING:
     from pbd_gym.envs.tools import demonstrations as demonstrations
     from pbd_gym.envs.tools.planning import CEMPlanner as CEMPlanner
     from pbd_gym.envs.tools.planning import CEMSettings as CEMSettings
+    from pbd_gym.envs.tools.rl_games import RlGamesVecEnv as RlGamesVecEnv
+    from pbd_gym.envs.tools.rl_games import register_rl_games as register_rl_games
+    from pbd_gym.envs.tools.rsl_rl import RslRlVecEnv as RslRlVecEnv
     from pbd_gym.envs.tools.sb3 import make_sb3_vec_env as make_sb3_vec_env
+    from pbd_gym.envs.tools.torchrl import make_torchrl_env as make_torchrl_env
     from pbd_gym.envs.water.body import Water as Water
     from pbd_gym.envs.water.body import WaterTaskConfig as WaterTaskConfig
     from pbd_gym.envs.water.pass_water import PassWaterConfig as PassWaterConfig

@@ -36,6 +36,59 @@ def test_torchrl() -> None:
     assert rollout["next", "truncated"].sum() == 8
 
 
+def test_rsl_rl() -> None:
+    """Its PPO trains on a batch, from episodes of random lengths at first, and reads pictures channels first."""
+    runners = imported("rsl_rl.runners")
+    from pbd_gym.envs import RslRlVecEnv
+
+    batch: Any = gym.make_vec(ID, 8, max_episode_steps=6, autoreset_mode="SameStep", output="torch", **SMALL)
+    env = RslRlVecEnv(batch, seed=0)
+    model = {"class_name": "MLPModel", "hidden_dims": [16], "activation": "elu", "obs_normalization": True}
+    noise = {"distribution_cfg": {"class_name": "GaussianDistribution", "init_std": 0.5}}
+    ppo = {"class_name": "PPO", "num_learning_epochs": 2, "num_mini_batches": 2, "learning_rate": 1e-3}
+    config = {
+        "num_steps_per_env": 8, "save_interval": 100, "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
+        "algorithm": ppo, "actor": {**model, **noise}, "critic": model,
+    }  # fmt: skip
+    runner = runners.OnPolicyRunner(env, config, log_dir=None, device="cpu")
+    before = runner.alg.get_policy().state_dict()["mlp.0.weight"].clone()
+    runner.learn(2, init_at_random_ep_len=True)
+    assert not before.equal(runner.alg.get_policy().state_dict()["mlp.0.weight"])
+    assert len(env.episode_length_buf.unique()) > 1 and (env.episode_length_buf < 6).all()
+    with pytest.raises(ValueError, match="without a limit"):
+        RslRlVecEnv(gym.make_vec(ID, 1, max_episode_steps=-1, autoreset_mode="SameStep", output="torch", **SMALL))
+
+
+def test_rl_games(tmp_path: Path) -> None:
+    """Its PPO trains on a batch that a configuration names, and keeps what it learned."""
+    runner = imported("rl_games.torch_runner").Runner()
+    from pbd_gym.envs import register_rl_games
+
+    register_rl_games()
+    network = {
+        "name": "actor_critic", "separate": False, "mlp": {
+            "units": [16], "activation": "elu", "initializer": {"name": "default"}, "regularizer": {"name": "None"},
+        }, "space": {"continuous": {
+            "mu_activation": "None", "sigma_activation": "None", "mu_init": {"name": "default"},
+            "sigma_init": {"name": "const_initializer", "val": 0}, "fixed_sigma": True,
+        }},
+    }  # fmt: skip
+    config = {
+        "name": "run", "env_name": "pbd_gym", "env_config": {"id": ID, "seed": 0, "max_episode_steps": 6, **SMALL},
+        "num_actors": 8, "horizon_length": 8, "minibatch_size": 32, "mini_epochs": 2, "max_epochs": 2, "ppo": True,
+        "reward_shaper": {"scale_value": 1.0}, "normalize_advantage": True, "gamma": 0.99, "tau": 0.95, "e_clip": 0.2,
+        "learning_rate": 1e-3, "lr_schedule": "None", "critic_coef": 1.0, "entropy_coef": 0.0, "clip_value": True,
+        "normalize_input": True, "normalize_value": True, "value_bootstrap": True, "grad_norm": 1.0,
+        "truncate_grads": True, "save_best_after": 100, "bounds_loss_coef": 1e-4, "device": "cpu",
+        "device_name": "cpu", "multi_gpu": False, "torch_compile": False, "save_frequency": 1,
+        "train_dir": str(tmp_path),
+    }  # fmt: skip
+    algorithm, model = {"name": "a2c_continuous"}, {"name": "continuous_a2c_logstd"}
+    runner.load({"params": {"seed": 0, "algo": algorithm, "model": model, "network": network, "config": config}})
+    runner.run({"train": True})
+    assert len(list(tmp_path.rglob("*.pth"))) >= 2
+
+
 def test_skrl() -> None:
     wrap_env = imported("skrl.envs.wrappers.torch").wrap_env
     env = wrap_env(gym.make_vec(ID, 3, **SMALL), wrapper="gymnasium")
