@@ -102,6 +102,18 @@ class MeshCollider(Solid):
         object.__setattr__(there, "surface_velocity", self.turned_velocity(turn))
         return there
 
+    def reaching(self, margin: float) -> "MeshCollider":
+        """Return a copy whose grid reaches as far beyond the mesh [m], or the collider itself if it does already.
+
+        Raises:
+            ValueError: for a grid of more than 16 million samples.
+        """
+        if margin <= self.reach:
+            return self
+        wider = copy.copy(self)
+        object.__setattr__(wider, "grid", sample(self.vertices, self.triangles, self.grid.cell, margin))
+        return wider
+
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance from the mesh itself, not from the grid; see :meth:`Solid.signed_distance`.
 

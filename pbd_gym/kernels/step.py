@@ -16,7 +16,7 @@ import warp as wp
 from pbd_gym.kernels.colliders.contacts import make_collider_contacts
 from pbd_gym.kernels.colliders.poses import make_pose_motion
 from pbd_gym.kernels.colliders.supports import make_supports
-from pbd_gym.kernels.colliders.wrenches import make_wrenches
+from pbd_gym.kernels.colliders.wrenches import make_take_up, make_wrenches
 from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
 from pbd_gym.kernels.contacts.leans import contact_rounds, make_leans
 from pbd_gym.kernels.contacts.particles import make_contacts
@@ -240,6 +240,8 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     )
     before, after = make_contact_forces(numbers)
     note, lean = make_leans(numbers)
+    holds = bool(parts) and options.surfaces and options.wrenches
+    take_up = make_take_up(numbers) if holds else None
 
     @wp.func
     @no_type_check
@@ -260,8 +262,9 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     barrier()
                 is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
                 counts = is_last and asks(launch, wp.static(int(Phase.PIERCINGS)))
-                if wp.static(options.leans):
+                if wp.static(options.leans or holds):
                     note(body, thread, threads)
+                if wp.static(options.leans):
                     rounds = int(wp.static(contact_rounds(options)))
                     for _round in range(rounds):
                         separate(
@@ -272,6 +275,8 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                         barrier()  # lines of the next iteration read it
                 else:
                     separate(model, body, state.contacts, state.rigid, now.inv_h, first, counts, group, thread, threads)
+                if wp.static(holds):
+                    take_up(body, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
         if wp.static(bool(parts)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.geometry.moments import Moments, shell_moments, solid_moments
-from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, surface_samples
+from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, sample_faces, surface_samples
 from pbd_gym.geometry.surfaces import closed_surface
 from pbd_gym.geometry.trimeshes import TriMesh
 
@@ -58,6 +58,10 @@ class RigidBody:
     """Volume represented by each particle, for :meth:`Scene.add_fluid_boundary` [m^3], shape (k,)."""
     rest: np.ndarray
     """Particles relative to the centre of mass at the time of addition [m], shape (k, 3)."""
+    faces: np.ndarray
+    """Corners of the triangles that balls lie on, beneath its surface, relative to the centre of mass [m], shape
+    (t, 3, 3).
+    """
     origin: np.ndarray
     """Place of the mesh's origin [m], shape (3,)."""
     shell: bool
@@ -112,6 +116,8 @@ class Sampled:
     points: np.ndarray
     """Samples, interior points and vertices [m], shape (k, 3)."""
     sample_count: int
+    faces: np.ndarray
+    """Corners of triangles between the samples [m], shape (t, 3, 3)."""
     radius: float
     """[m]."""
     moments: Moments
@@ -185,7 +191,8 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
             f"{len(outer)} samples with a spacing of {spacing:g} m, of radius {radius:g} m, do not fit: the inertia "
             f"tensor is off by {100 * error:.3g} %, more than {100 * MOST_INERTIA_ERROR:g} %"
         )
-    return Sampled(points, len(outer), radius, moments, masses, error)
+    faces = sample_faces(mesh, spacing, radius if thickness is None else 0.0, outer)
+    return Sampled(points, len(outer), faces, radius, moments, masses, error)
 
 
 def matching_masses(points: np.ndarray, share: np.ndarray, moments: Moments) -> tuple[np.ndarray, float]:

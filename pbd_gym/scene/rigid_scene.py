@@ -112,6 +112,7 @@ class RigidScene(FluidScene):
             inertia_error=shape.inertia_error,
             volumes=shape.masses,
             rest=self.positions[indices] - center,
+            faces=shape.faces @ turn.T + origin - center,
             origin=origin,
             shell=thickness is not None,
             restitution=float(restitution),

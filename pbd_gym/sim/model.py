@@ -170,6 +170,7 @@ class Model:
             self.moving_colliders,
             parts,
             scene.contact_radius,
+            max((body.radius for body in scene.rigid_bodies), default=0.0),
             left_out(scene),
             longest_segment(lines),
             self.device,

@@ -225,7 +225,8 @@ class StateArrays:
         self.support = wp.zeros((groups, particles if model.has_supports else 0, WIDTH), dtype=vec)
         """Scratch: support of a particle, and how far lines have pressed it on that [m]."""
 
-        self.come = wp.zeros((groups, particles if model.has_leans else 0, 3), dtype=vec)
+        noted = model.has_leans or (self._room.wrenches and model.has_surfaces)
+        self.come = wp.zeros((groups, particles if noted else 0, 3), dtype=vec)
         """Scratch: displacement of particles in a substep when contacts began [m]."""
 
     def tether_pins(self, pinned: np.ndarray) -> None:

@@ -116,3 +116,22 @@ def test_a_tank_weighs_its_water(floats: bool) -> None:
     assert_allclose(force[:, 1].sum(), -weight, rtol=0.02)
     assert force[1, 0] < 0.0 < force[3, 0]  # the walls along x are pressed outwards, as much as each other
     assert_allclose(force[[1, 3], 0].sum(), 0.0, atol=0.1 * abs(force[1, 0]))
+
+
+def test_a_table_weighs_what_lies_on_cloth_with_a_thickness() -> None:
+    """Guards cloth that friction with the table holds: of a box on it a tenth was read."""
+    scene = Scene(contact_radius=0.003)
+    scene.add_collider(Plane(friction=0.5))
+    cloth = scene.add_cloth(8, 8, (0.14, 0.14), position=(0.0, 0.003, 0.07), rotation=LYING)
+    scene.add_surface_contacts(cloth.triangles, 0.004, 0.4)
+    cube = scene.add_rigid_body(geometry.box((2, 2, 2), (0.06,) * 3), 2000.0, 0.012, position=(0.01, 0.036, 0.0))
+    weight = G * (scene.mass.sum() - scene.mass[cube.indices].sum() + cube.mass)
+    solver = Solver(Model(scene), substeps=10, wrenches=True)
+    state, control, found = solver.state(), solver.control(), np.zeros(6)
+    for step in range(60):
+        solver.step(state, control, FRAME)
+        found += state.get_wrenches()[0, 0] / 20 * (step >= 40)
+    assert state.get_rigid_poses()[0, cube.index, 1] > 0.033  # on the cloth
+    assert_allclose(found[1], -weight, rtol=0.02)
+    assert_allclose(found[[0, 2]], 0.0, atol=0.02 * weight)
+    assert_allclose(found[5], -0.01 * G * cube.mass, atol=0.002 * weight)

@@ -1,7 +1,9 @@
 """Wrenches: forces on colliders, and their moments, summed over a step.
 
 A collider that moves a particle of mass m by d within a substep h has pushed it with m d / h^2, friction included, and
-is pushed back by as much. What each particle does to each collider has a place of its own, and so has each rigid body.
+is pushed back by as much. Particles of surfaces that friction with a collider holds count as heavier than they are
+where others push them, since the collider takes up the rest: that is added. What each particle does to each collider
+has a place of its own, and so has each rigid body.
 The sums are made at the end of a step, in the order of particles: they do not depend on the threads of a block.
 """
 
@@ -13,6 +15,7 @@ import warp as wp
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.data.step import state_type
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import constant
 
 NUMBERS = 6
 """Length of a wrench: a force, and its moment about the world origin."""
@@ -84,3 +87,45 @@ def make_note(wide: Wide) -> Any:
         body.wrenches[i, k, 5] += wp.cw_mul(x, fy) - wp.cw_mul(y, fx)
 
     return note
+
+
+@functools.cache
+def make_take_up(wide: Wide) -> Any:
+    """Build the function that records what colliders take up of pushes between particles.
+
+    Returns:
+        (body, thread, threads), for all threads, after contacts between particles and before those with colliders:
+        ``body.untouched`` has their displacement before, and ``body.traction`` is above 0 for those that are held. The
+        collider that has pushed a particle most in this step takes it.
+    """
+    vec, scalar, pick = wide.vec, wide.scalar, wide.pick
+    body_: Any = body_type(vec)
+    note = make_note(wide)
+    more = 1.0 / constant("HELD_SHARE") - 1.0
+
+    @wp.func
+    @no_type_check
+    def pushed(body: body_, i: int, k: int):
+        x = body.wrenches[i, k, 0]
+        y = body.wrenches[i, k, 1]
+        z = body.wrenches[i, k, 2]
+        return wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z)
+
+    @wp.func
+    @no_type_check
+    def take_up(body: body_, thread: int, threads: int):
+        none = vec(scalar(0.0))
+        for i in range(thread, body.x.shape[0], threads):
+            share = pick(body.traction[i], vec(scalar(more)), none)
+            x = wp.cw_mul(share, body.untouched[i, 0] - body.x[i, 0] + body.previous[i, 0])
+            y = wp.cw_mul(share, body.untouched[i, 1] - body.x[i, 1] + body.previous[i, 1])
+            z = wp.cw_mul(share, body.untouched[i, 2] - body.x[i, 2] + body.previous[i, 2])
+            most = none
+            for k in range(body.wrenches.shape[1]):
+                square = pushed(body, i, k)
+                most = pick(square - most, square, most)
+            for k in range(body.wrenches.shape[1]):
+                less = most - pushed(body, i, k)
+                note(body, i, k, pick(less, none, x), pick(less, none, y), pick(less, none, z))
+
+    return take_up

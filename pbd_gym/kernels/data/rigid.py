@@ -8,6 +8,8 @@ import warp as wp
 from pbd_gym.kernels.native import constant
 
 CENTER, TURN, ORIGIN = int(constant("BODY_CENTER")), int(constant("BODY_TURN")), int(constant("BODY_ORIGIN"))
+START, START_TURN = int(constant("BODY_START")), int(constant("BODY_START_TURN"))
+OFFSET = int(constant("BODY_OFFSET"))
 INV_MASS, INVERSE, GONE = int(constant("BODY_INV_MASS")), int(constant("BODY_INVERSE")), int(constant("BODY_GONE"))
 COLUMNS = int(constant("BODY_COLUMNS"))
 """Selected columns of a body, and the number of columns: see ``native/rigid_columns.h``."""
@@ -35,6 +37,14 @@ def table_type(scalar: Any) -> Any:
         """particle, shape (k,)"""
         rest: wp.array[scalar]
         """rest position relative to the body's centre of mass [m], shape (3 k,)"""
+        face_offsets: wp.array[wp.int32]
+        """first face of each body, and the end, shape (b + 1,)"""
+        face_members: wp.array[wp.int32]
+        """member that is nearest to a face, shape (f,)"""
+        faces: wp.array2d[scalar]
+        """triangles that balls of a body lie on: middle, reach from there and corners, relative to its centre of mass
+        [m], shape (f, 13)
+        """
         mass: wp.array[scalar]
         """[kg], shape (k,)"""
         push: wp.array[scalar]

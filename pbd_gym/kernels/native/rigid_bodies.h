@@ -127,6 +127,12 @@ template <class Bodies> struct RigidLane {
         const T* const rest = in.table.rest.data + 3 * j;
         return {size * rest[0] - from.x, size * rest[1] - from.y, size * rest[2] - from.z};
     }
+    // The middle of the ball of contact c of body b likewise. One on a face has a place of its own, and -1 less the
+    // member nearest to it as its member.
+    PBD_INLINE Vec3<V> touch_in(int b, int c, const Vec3<V>& from) const {
+        const int j = in.member(b, c);
+        return j < 0 ? load3(in.contact(b, c) + TOUCH_PLACE * LANES) - from : place_in(j, from);
+    }
     // A mass of member j of body b, which counts as heavy where it is held [kg].
     PBD_INLINE V unless_held(int j, int b, T mass) const {
         const V free = V(mass), held = V(in.table.heavy.data[b]);

@@ -32,7 +32,8 @@ constexpr int BODY_COLUMNS = 78;
 // Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
 // moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); two
 // Coulomb coefficients, kinetic and static; the overlap that the substep began with [m]; its share in the contacts of
-// the collider; what the contact is squeezed by, as an impulse [kg m]; and 1 where it bounces.
+// the collider; what the contact is squeezed by, as an impulse [kg m]; 1 where it bounces; and where it is in the axes of
+// the body, from its centre of mass (3) [m], if it is no ball's.
 constexpr int TOUCH_NORMAL = 1;
 constexpr int TOUCH_SLIP = 4;
 constexpr int TOUCH_IMPULSE = 7;
@@ -43,7 +44,8 @@ constexpr int TOUCH_EARLY = 13;
 constexpr int TOUCH_SHARE = 14;
 constexpr int TOUCH_LOAD = 15;
 constexpr int TOUCH_BOUNCES = 16;
-constexpr int TOUCH_NUMBERS = 17;
+constexpr int TOUCH_PLACE = 17;
+constexpr int TOUCH_NUMBERS = 20;
 // Contacts of a body with colliders that are solved together, for each of its particles.
 constexpr int TOUCH_ROOM = 2;
 

@@ -49,18 +49,27 @@ inline CUDA_CALLABLE void begin_touches(const Model& model, const Body& body, co
     }
 }
 
-// Note contact number `count` of body b, that of its member j with collider k.
+// Where the middle of a ball is that touches from a face of a body: from its centre of mass, in its own axes [m].
+template <class Wide> struct FacePlace {
+    const Wide &x, &y, &z;
+};
+
+// Address of what lasts until the call that it is an argument of is over.
+template <class One> PBD_INLINE const One* at(const One& one) { return &one; }
+
+// Note contact number `count` of body b with collider k: that of its member j, or of a place on a face that this member
+// is near.
 template <class L, class Options, class Model, class Body, class Scratch, class Substep, class Wide>
 inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                        int round, int group, int b, int j, int k, int count, typename L::T bounce,
-                                       const RigidTouch<Wide>& touch) {
+                                       const RigidTouch<Wide>& touch, const FacePlace<Wide>* face = nullptr) {
     using T = typename L::T;
     using V = typename L::V;
     constexpr int LANES = L::LANES;
     const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
     T* const to = in.contact(b, count);
     T* const at = in.body(b);
-    in.member(b, count) = j;
+    in.member(b, count) = face ? -1 - j : j;
     in.collider(b, count) = k;
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         PBD_CONTRACT_ON
@@ -70,7 +79,14 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         // The ball has turned about its middle: the point of contact has moved with it.
         const Vec3<V> turn = rotation_vector(on.turn(at), on.load_rows(at + BODY_START_TURN * LANES));
         const Vec3<V> arm = (-on.size * in.table.radius.data[b]) * n;
-        const Vec3<V> went = on.load3(in.place(j)) - on.load3(in.place_before(j));
+        Vec3<V> went = on.load3(in.place(j)) - on.load3(in.place_before(j));
+        if (face) {
+            const Vec3<V> place = {on.load(face->x.c), on.load(face->y.c), on.load(face->z.c)};
+            const Vec3<V> own = place - on.offset(at);
+            went = (on.center(at) + on.turn(at) * own) -
+                   (on.load3(at + BODY_START * LANES) + on.load_rows(at + BODY_START_TURN * LANES) * own);
+            on.store3(to + TOUCH_PLACE * LANES, place);
+        }
         const Vec3<V> surface = {on.load(touch.ux.c), on.load(touch.uy.c), on.load(touch.uz.c)};
         const Vec3<V> slip = went + cross(turn, arm) - surface;
         const V along = dot(slip, n);
@@ -78,7 +94,7 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         // What a hand is torn out of is not where the hand is.
         const auto elsewhere =
             (on.load(at + BODY_TORN * LANES) > none) & (on.load(in.w + in.members[j] * LANES) <= none);
-        deep = elsewhere ? none : deep;
+        if (!face) deep = elsewhere ? none : deep;
         // Later rounds are for environments in which bodies meet.
         if (round > 0) deep = on.load((const T*)(rigid.busy.data + group)) > none ? deep : none;
         // What rounding leaves goes with the rest, as a speed that nobody sees.
@@ -113,9 +129,9 @@ PBD_INLINE void note_touches(const Lane& on, const Body& body, int b, int count,
     const Mat3<V> turn = on.turn(at);
     for (int c = 0; c < count; ++c) {
         const T* const one = on.in.contact(b, c);
-        const int j = on.in.member(b, c);
+        const int m = on.in.member(b, c), j = m < 0 ? -1 - m : m;
         const Vec3<V> n = on.load3(one + TOUCH_NORMAL * LANES);
-        const Vec3<V> point = center + (turn * on.place_in(j, offset) - ball * n);
+        const Vec3<V> point = center + (turn * on.touch_in(b, c, offset) - ball * n);
         const V pressed = on.load(one + TOUCH_IMPULSE * LANES) + on.load(one + TOUCH_LOAD * LANES);
         const Vec3<V> p = pressed * n + on.load3(one + TOUCH_DRAG * LANES);
         if constexpr (Options::WRENCHES) {
@@ -148,7 +164,7 @@ template <class Lane> PBD_INLINE void keep_energy(const Lane& on, int b, int cou
     for (int c = 0; c < count; ++c) {
         const T* const one = on.in.contact(b, c);
         const Vec3<V> n = on.load3(one + TOUCH_NORMAL * LANES);
-        const Vec3<V> r = turn * on.place_in(on.in.member(b, c), offset) - ball * n;
+        const Vec3<V> r = turn * on.touch_in(b, c, offset) - ball * n;
         const Vec3<V> p = on.load(one + TOUCH_IMPULSE * LANES) * n + on.load3(one + TOUCH_DRAG * LANES);
         before -= dot(p, on.load3(one + TOUCH_SLIP * LANES));
         change += T(0.5) * dot(p, pushed.moved(r));
@@ -190,7 +206,7 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
                 const int c = sweep % 2 ? count - 1 - m : m;
                 T* const one = in.contact(b, c);
                 const Vec3<V> n = on.load3(one + TOUCH_NORMAL * LANES);
-                const Vec3<V> r = turn * on.place_in(in.member(b, c), offset) - ball * n;
+                const Vec3<V> r = turn * on.touch_in(b, c, offset) - ball * n;
                 const V depth = on.load(one), old = on.load(one + TOUCH_IMPULSE * LANES);
                 const V raised = old + (depth - dot(pushed.moved(r), n)) / pushed.weakness(r, n);
                 const V sum = raised > none ? raised : none, load = sum + on.load(one + TOUCH_LOAD * LANES);

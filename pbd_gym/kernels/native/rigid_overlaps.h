@@ -116,7 +116,7 @@ template <class Lane> struct BodySprings {
     // How a contact gets deeper as the body moves and turns.
     PBD_INLINE Row row(int c) const {
         const Vec3<V> n = on.load3(number(c, TOUCH_NORMAL));
-        const Vec3<V> r = turn * on.place_in(on.in.member(b, c), offset) - on.size * on.in.table.radius.data[b] * n;
+        const Vec3<V> r = turn * on.touch_in(b, c, offset) - on.size * on.in.table.radius.data[b] * n;
         const Vec3<V> spin = cross(r, n);
         return {{n.x, n.y, n.z, spin.x, spin.y, spin.z}};
     }

@@ -15,9 +15,8 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
 from pbd_gym.kernels.data.rigid import ORIGIN, ROOM, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces
 from pbd_gym.kernels.rigid.motion import rigid_call
-
-_TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, early, nx, ny, nz, ux, uy, uz, kinetic, sticking}"
 
 
 @functools.cache
@@ -87,7 +86,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
 
     When there is no room for more, the contacts found so far are solved.
     """
-    any_positive = wide.any_positive
+    any_positive, pick = wide.any_positive, wide.pick
     vec: Any = wide.vec
     scalar: Any = wide.scalar
     colliders_ = table_type(scalar)
@@ -102,8 +101,9 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         "record_touch",
         wide,
         options,
-        arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {_TOUCH}",
+        arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {TOUCH}",
     )
+    search = make_faces(wide, options, data, part, solve)
 
     @wp.func_native(record_code)
     def record(
@@ -138,10 +138,18 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
             # and must not count only where another environment of the group has its body near.
             deepest = model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)
             if any_positive(deepest):
+                most = vec(scalar(0.0))
+                farthest = vec(scalar(0.0))
+                if wp.static(part.shape.SWEPT):
+                    gx, gy, gz = normal(colliders, k, cx, cy, cz)
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
                     px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
                     depth = wp.min(radius - distance(colliders, k, px, py, pz), deepest)
+                    if wp.static(part.shape.SWEPT):
+                        most = pick(depth - most, depth, most)
+                        way = wp.cw_mul(gx, cx - px) + wp.cw_mul(gy, cy - py) + wp.cw_mul(gz, cz - pz)
+                        farthest = pick(way - farthest, way, farthest)
                     if any_positive(depth):
                         nx, ny, nz = normal(colliders, k, px, py, pz)
                         reach = radius - depth
@@ -169,6 +177,13 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                             uz, kinetic, sticking, colliders.surfaces[k, 2],
                         )  # fmt: skip
                         count += 1
+                if wp.static(part.shape.SWEPT):
+                    # The distance from a convex collider is a convex function: no less than its tangent in the middle.
+                    # Most that lies flat on one has nothing deeper than its balls.
+                    least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
+                    could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
+                    if any_positive(could) or colliders.bends[k] < scalar(0.0):
+                        count = search(model, colliders, body, rigid, now, round, group, b, k, count, least, deepest)
         return count
 
     return touch

@@ -59,6 +59,11 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         body_of=np.repeat(np.arange(len(bodies)), [len(ones) for ones in members]),
         joints=[number for joint in joints for number in (joint.first, joint.second)],
         rest=np.concatenate(rest).ravel(),
+        face_offsets=np.cumsum([0, *(len(body.faces) for body in bodies)]),
+        face_members=np.concatenate(
+            [first + _nearest(body) for body, first in zip(bodies, np.cumsum([0, *map(len, members)]), strict=False)]
+        ),
+        faces=np.concatenate([_faces(body) for body in bodies]),
         mass=np.concatenate(mass),
         push=scene.mass[np.concatenate(members)],
         radius=[body.radius for body in bodies],
@@ -107,6 +112,20 @@ def _corners(body: RigidBody) -> np.ndarray:
     """Return the lower and the upper corner of a body's balls [m], shape (6,)."""
     points = body.rest[: len(body.samples)]
     return np.concatenate([points.min(axis=0), points.max(axis=0)])
+
+
+def _faces(body: RigidBody) -> np.ndarray:
+    """Return the middle, the reach and the corners of a body's faces [m], shape (f, 13)."""
+    middle = body.faces.mean(axis=1)
+    reach = np.linalg.norm(body.faces - middle[:, None], axis=2).max(axis=1)
+    return np.concatenate([middle, reach[:, None], body.faces.reshape(-1, 9)], axis=1)
+
+
+def _nearest(body: RigidBody) -> np.ndarray:
+    """Return the ball nearest to the middle of each of a body's faces, shape (f,), int."""
+    balls = body.rest[: len(body.samples)]
+    gaps = [np.linalg.norm(balls - middle, axis=1) for middle in body.faces.mean(axis=1)]
+    return np.array([int(gap.argmin()) for gap in gaps], dtype=np.int32)
 
 
 def _meets(scene: BaseScene) -> np.ndarray:

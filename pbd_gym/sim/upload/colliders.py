@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import SOLIDS, Plane, Sphere
+from pbd_gym.colliders.mesh import MeshCollider
 from pbd_gym.colliders.solid import Solid
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.runtime.checks import FARTHEST
@@ -60,6 +61,7 @@ def fill_colliders(
     moving: Sequence[int],
     parts: dict[Part, list[int]],
     contact_radius: float,
+    ball_radius: float,
     left_out: np.ndarray,
     line_reach: float,
     device: Any,
@@ -72,6 +74,7 @@ def fill_colliders(
         moving: indices of moving ones, in the order of their poses.
         parts: see :func:`arrange`.
         contact_radius: distance that particles keep from all of them [m].
+        ball_radius: largest radius of balls of rigid bodies [m], 0 without any: grids reach as far.
         left_out: whether particles keep off colliders by themselves, shape (n,), or empty if none do.
         line_reach: distance within which lines look at them [m].
         device: target device.
@@ -83,10 +86,14 @@ def fill_colliders(
     first: list[int] = []
     samples = [np.zeros(0)]
     known: dict[int, int] = {}  # colliders may share a grid
+    wider: list[Any] = []  # kept, so that no two have the same identity
     for part, found in parts.items():
         for i in found:
             # One that moves is described in its own frame, which its pose places in the world.
             collider: Any = colliders[i].moved(np.zeros(3), np.eye(3)) if part.moving else colliders[i]
+            if isinstance(collider, MeshCollider) and collider.reach < ball_radius:
+                collider = collider.reaching(ball_radius)
+                wider.append(collider)
             rows.append(part.shape.row(collider, dtype))
             grid = id(getattr(collider, "grid", None))
             if grid not in known:
