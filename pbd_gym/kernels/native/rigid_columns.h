@@ -32,8 +32,8 @@ constexpr int BODY_COLUMNS = 78;
 // Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
 // moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); two
 // Coulomb coefficients, kinetic and static; the overlap that the substep began with [m]; its share in the contacts of
-// the collider; what the contact is squeezed by, as an impulse [kg m]; 1 where it bounces; and where it is in the axes of
-// the body, from its centre of mass (3) [m], if it is no ball's.
+// the collider; what the contact is squeezed by, as an impulse [kg m]; 1 where it bounces; and where it is in the axes
+// of the body, from its centre of mass (3) [m], if it is no ball's.
 constexpr int TOUCH_NORMAL = 1;
 constexpr int TOUCH_SLIP = 4;
 constexpr int TOUCH_IMPULSE = 7;
