@@ -32,6 +32,7 @@ from pbd_gym.kernels.grips.motion import make_grip_motion
 from pbd_gym.kernels.lanes.wide import Wide, barrier, wide
 from pbd_gym.kernels.motion.air_drag import make_air_drag
 from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
+from pbd_gym.kernels.motion.sleeping import make_sleep
 from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.solve.inverted import make_inverted
@@ -329,6 +330,7 @@ def make_step(
     bounce = make_collider_contacts(numbers, parts, *chosen).bounce
     search_fluid, project_fluid, _ = make_fluid(*whole)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
+    doze, fall_asleep = make_sleep(numbers, options, data) if options.sleep else (None, None)
 
     @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False, **options.registers)
     @no_type_check
@@ -344,11 +346,18 @@ def make_step(
         body = load(state, settings, control, group)
         now = prepare(model, settings, body)
 
+        awake = int(1)
+        last_substep = launch.last_substep
+        if wp.static(options.sleep):
+            awake = doze(model, control, state, group, thread, threads)
+            if awake == 0:
+                last_substep = launch.first_substep
         if asks(launch, wp.static(int(Phase.GRIPS))):
             begin(model, colliders, settings, control, state, group, thread, threads)
-        start(launch, model, control, state, body, now, group, thread, threads)
+        if awake != 0:
+            start(launch, model, control, state, body, now, group, thread, threads)
 
-        for substep in range(launch.first_substep, launch.last_substep):
+        for substep in range(launch.first_substep, last_substep):
             if wp.static(has_moving):
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
@@ -399,9 +408,12 @@ def make_step(
                     if wp.static(bouncing and has_moving):
                         barrier()  # bounces read colliders that are about to be moved
 
-        if asks(launch, wp.static(int(Phase.FINISH))):
+        if asks(launch, wp.static(int(Phase.FINISH))) and awake != 0:
             finish(state, settings, body, now, group, thread, threads)
             barrier()
+            if wp.static(options.sleep):
+                fall_asleep(model, settings, state, now, group, thread, threads)
+                barrier()
         if asks(launch, wp.static(int(Phase.ARRIVE))):
             end(model.solids, colliders, settings, control, state, now, group, thread, threads)
 
