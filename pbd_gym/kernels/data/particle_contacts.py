@@ -195,8 +195,8 @@ def lists_type(vec: Any) -> Any:
         pierced: wp.array2d[wp.int32]
         """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
         asleep: wp.array2d[wp.int32]
-        """whether an environment sleeps, 0 or 1, and how many of its particles have kept it from rest, shape (slots, 2):
-        :mod:`pbd_gym.kernels.motion.sleeping`
+        """whether an environment sleeps, 0 or 1, and how many of its particles have kept it from rest, see
+        :mod:`pbd_gym.kernels.motion.sleeping`, shape (slots, 2)
         """
         piercings: wp.array1d[wp.int32]
         """edges that go through a triangle, shape (slots,)"""

@@ -47,6 +47,26 @@ class Sleep(NamedTuple):
     """
 
 
+def _make_no_sleep(wide: Wide, data: Any) -> Sleep:
+    """Build the functions of :class:`Sleep` for a kernel in which everything is awake."""
+    control_, state_, substep_ = control_type(wide.vec), state_type(wide.vec), substep_type(wide.vec)
+    settings_ = settings_type(wide.scalar)
+
+    @wp.func
+    @no_type_check
+    def doze(model: data, control: control_, state: state_, group: int, thread: int, threads: int):
+        return 1
+
+    @wp.func
+    @no_type_check
+    def settle(
+        model: data, settings: settings_, state: state_, now: substep_, group: int, thread: int, threads: int
+    ):  # fmt: skip
+        pass
+
+    return Sleep(doze, settle)
+
+
 @functools.cache
 def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
     """Build both functions of :class:`Sleep`.
@@ -54,8 +74,10 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
     Args:
         wide: lane count and precision.
         options: options that the kernel is compiled for.
-        data: the struct of the whole model, with contacts of surfaces.
+        data: the struct of the whole model, with contacts of surfaces if environments sleep.
     """
+    if not options.sleep:
+        return _make_no_sleep(wide, data)
     vec, scalar, lanes, pick, exceeds = wide.vec, wide.scalar, wide.lanes, wide.pick, wide.exceeds
     control_, state_, substep_ = control_type(wide.vec), state_type(wide.vec), substep_type(wide.vec)
     settings_ = settings_type(scalar)
@@ -177,9 +199,7 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
 
     @wp.func
     @no_type_check
-    def settle(
-        model: data, settings: settings_, state: state_, now: substep_, group: int, thread: int, threads: int
-    ):
+    def settle(model: data, settings: settings_, state: state_, now: substep_, group: int, thread: int, threads: int):
         asleep = state.contacts.asleep
         column = rest_column(model)
         flags = vec(scalar(0.0))
@@ -230,5 +250,6 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
                 x = state.positions[group, i, axis]
                 state.previous[group, i, axis] = pick(still, x, state.previous[group, i, axis])
                 state.velocities[group, i, axis] = pick(still, zero, state.velocities[group, i, axis])
+        barrier()
 
     return Sleep(doze, settle)
