@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import warp as wp
 from numpy.testing import assert_array_equal
 
 from pbd_gym.colliders import Plane, Sphere
@@ -33,9 +34,9 @@ def towel() -> Scene:
 class Batch:
     """A batch of towels that collapse, each in its own way."""
 
-    def __init__(self, rows: np.ndarray, lanes: int, sleep: bool = True) -> None:
-        self.model = Model(towel(), len(rows), lanes=lanes)
-        self.solver = Solver(self.model, substeps=8, threads=1, quiet=True, sleep=sleep)
+    def __init__(self, rows: np.ndarray, lanes: int, block_dim: int | None = None) -> None:
+        self.model = Model(towel(), len(rows), lanes=lanes, block_dim=block_dim)
+        self.solver = Solver(self.model, substeps=8, threads=1, quiet=True, sleep=True)
         self.state: State = self.solver.state()
         self.control: Control = self.solver.control()
         self.rows = rows
@@ -184,10 +185,12 @@ def test_waking_gives_no_energy(slept: Batch) -> None:
 
 
 def test_sleep_does_not_depend_on_others() -> None:
-    """Whoever shares its lanes: the same bits, asleep and awake, before and after."""
+    """Whoever shares its lanes, and in blocks of a GPU: the same bits, asleep and awake, before and after."""
     found = []
-    for rows, lanes in ((np.arange(ENVS), 4), (np.arange(ENVS)[::-1], 4), (np.arange(ENVS), 1)):
-        batch = Batch(rows, lanes)
+    blocks = 32 if hasattr(wp.config, "enable_cpu_blocks") else 1
+    every = np.arange(ENVS)
+    for rows, lanes, block_dim in ((every, 4, None), (every[::-1], 4, None), (every, 1, None), (every, 1, blocks)):
+        batch = Batch(rows, lanes, block_dim)
         batch.twitch([1, 6])
         order = np.argsort(rows)
         asleep, states = [], []
