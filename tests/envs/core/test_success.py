@@ -14,6 +14,8 @@ from tests.envs.helpers import SMALL_OF
 HOLDING = ("PBDCloth-v0", "PBDSoftBody-v0", "PBDPendulum-v0", "PBDRopeWhip-v0")
 """Tasks whose point is to hold something, or to hit: they ask for their goals alone."""
 OTHERS = [entry.id for entry in ENTRIES if entry.id not in HOLDING]
+AT_HOME = ("PBDClothFlatten-v0", "PBDClothFlattenPickPlace-v0", "PBDRopeStraighten-v0", "PBDRopeShape-v0")
+"""Tasks whose hands start away from what they grasp."""
 
 
 MEANS: dict[str, Any] = {"in_place": 0.0}
@@ -55,7 +57,7 @@ def test_success_takes_all_three(env_id: str) -> None:
     """Guards each condition, missing alone, and that the sparse reward is that of the success."""
     means = {"action_mode": "picker"} if env_id == "PBDRope-v0" else MEANS
     straight = {"off_chord": 1.0} if env_id == "PBDRopeStraighten-v0" else {}
-    near = {"hands_at": "corners"} if env_id in ("PBDRopeStraighten-v0", "PBDRopeShape-v0") else {}  # to hold it
+    near = {"hands_at": "corners"} if env_id in AT_HOME else {}  # to hold it
     env = make(env_id, reward_mode="sparse", **means, **straight, **near)
     grips = "released" in env.task.score.completion.conditions
     assert grips == (env.action_mode in ("picker", "pick_place"))
