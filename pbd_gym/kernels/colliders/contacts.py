@@ -7,7 +7,7 @@ import warp as wp
 
 from pbd_gym.kernels.colliders.continuous import make_is_fast, make_stop, then
 from pbd_gym.kernels.colliders.cull import ALL, make_cull, spread_type
-from pbd_gym.kernels.colliders.frames import make_belt, make_frame
+from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.colliders.response import contact_type, make_response
 from pbd_gym.kernels.colliders.restitution import make_restitution
 from pbd_gym.kernels.colliders.squeeze import make_squeeze
@@ -130,8 +130,9 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     cull = make_cull(wide)
     includes, has, watch = cull.includes, cull.has, cull.watch
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, travel = make_frame(wide, part.moving)
-    belt, respond = make_belt(wide, part.moving), make_response(wide, carries, supports, wrenches)
+    to_local, to_world, _, _ = make_frame(wide, part.moving)
+    surface_motion = make_surface_motion(wide, part.moving, part.belt)
+    respond = make_response(wide, carries, supports, wrenches)
 
     @wp.func
     @no_type_check
@@ -183,14 +184,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 nx, ny, nz = normal(colliders, k, px, py, pz)
                 # Friction acts where the surface is touched, not in the middle of the particle.
                 reach = vec(colliders.contact_radius) - depth
-                ax, ay, az = travel(
-                    body.frames, k, px - wp.cw_mul(nx, reach), py - wp.cw_mul(ny, reach), pz - wp.cw_mul(nz, reach)
-                )
-                if wp.static(part.belt):
-                    bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
-                    ax = ax + bx
-                    ay = ay + by
-                    az = az + bz
+                ax, ay, az = surface_motion(colliders, body.frames, k, body.h, reach, px, py, pz, nx, ny, nz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 contact = contact_()
                 contact.collider = k

@@ -73,6 +73,43 @@ def make_belt(wide: Wide, moving: bool, lone: Any = None) -> Any:
     return belt
 
 
+@functools.cache
+def make_surface_motion(wide: Wide, moving: bool, runs: bool, lone: Any = None) -> Any:
+    """Build the function for the displacement of a surface over a substep where a point is nearest to it.
+
+    Args:
+        wide: see :func:`make_frame`.
+        moving: likewise.
+        runs: whether some of the surfaces run along themselves, like conveyor belts.
+        lone: as ``moving``.
+
+    Returns:
+        (colliders, frames, k, span, gap, px, py, pz, nx, ny, nz): a collider, the substep [s], and a point in its
+        frame with its distance from the surface and the normal there. It returns the displacement, three vectors in
+        the axes of the world [m].
+    """
+    vec: Any = wide.vec
+    scalar: Any = wide.scalar
+    frame: Any = lone or vec
+    travel, belt, table = make_frame(wide, moving, lone).travel, make_belt(wide, moving, lone), table_type(scalar)
+
+    @wp.func
+    @no_type_check
+    def surface_motion(
+        colliders: table, frames: wp.array2d[frame], k: int, span: scalar, gap: vec, px: vec, py: vec, pz: vec,
+        nx: vec, ny: vec, nz: vec,
+    ):  # fmt: skip
+        ux, uy, uz = travel(frames, k, px - wp.cw_mul(nx, gap), py - wp.cw_mul(ny, gap), pz - wp.cw_mul(nz, gap))
+        if wp.static(runs):
+            bx, by, bz = belt(colliders, frames, k, span, nx, ny, nz)
+            ux = ux + bx
+            uy = uy + by
+            uz = uz + bz
+        return ux, uy, uz
+
+    return surface_motion
+
+
 def _resting(wide: Wide, frame: Any) -> Frame:
     vec, scalar = wide.vec, wide.scalar
 

@@ -12,7 +12,7 @@ from typing import Any, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.frames import make_belt, make_frame
+from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
@@ -80,8 +80,8 @@ def _make_step(wide: Wide, part: Part, index: int) -> Any:
     table, body_, squeeze_ = table_type(scalar), body_type(vec), squeeze_type(vec)
     any_positive = wide.any_positive
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, travel = make_frame(wide, part.moving)
-    belt = make_belt(wide, part.moving)
+    to_local, to_world, _, _ = make_frame(wide, part.moving)
+    surface_motion = make_surface_motion(wide, part.moving, part.belt)
 
     @wp.func
     @no_type_check
@@ -144,14 +144,7 @@ def _make_step(wide: Wide, part: Part, index: int) -> Any:
                         found.against = pick(opposite, vec(scalar(1.0)), found.against)
                         found.most = pick(along, pick(sticking - found.most, sticking, found.most), found.most)
                     else:
-                        sx, sy, sz = travel(
-                            body.frames, k, px - wp.cw_mul(lx, gap), py - wp.cw_mul(ly, gap), pz - wp.cw_mul(lz, gap)
-                        )
-                        if wp.static(part.belt):
-                            bx, by, bz = belt(colliders, body.frames, k, body.h, lx, ly, lz)
-                            sx = sx + bx
-                            sy = sy + by
-                            sz = sz + bz
+                        sx, sy, sz = surface_motion(colliders, body.frames, k, body.h, gap, px, py, pz, lx, ly, lz)
                         force = found.load + vec(colliders.contact_radius)
                         pressed = pick(found.against, along, none)
                         rub(colliders, body, i, k, turn, pressed, force, found.most, nx, ny, nz, sx, sy, sz)

@@ -22,7 +22,7 @@ from typing import Any, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.colliders.cull import ALL, make_cull
-from pbd_gym.kernels.colliders.frames import make_belt, make_frame
+from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
@@ -108,8 +108,8 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
     vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
     table, body_ = table_type(wide.scalar), body_type(wide.vec)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, travel = make_frame(wide, part.moving)
-    belt = make_belt(wide, part.moving)
+    to_local, to_world, _, _ = make_frame(wide, part.moving)
+    surface_motion = make_surface_motion(wide, part.moving, part.belt)
     cull = make_cull(wide)
     includes, has = cull.includes, cull.has
     near_type_: Any = near_type(wide.vec)
@@ -144,14 +144,7 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
                     near_by.inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
                 nx, ny, nz = normal(colliders, k, px, py, pz)
                 gap = vec(colliders.contact_radius) - depth
-                ax, ay, az = travel(
-                    body.frames, k, px - wp.cw_mul(nx, gap), py - wp.cw_mul(ny, gap), pz - wp.cw_mul(nz, gap)
-                )
-                if wp.static(part.belt):
-                    bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
-                    ax = ax + bx
-                    ay = ay + by
-                    az = az + bz
+                ax, ay, az = surface_motion(colliders, body.frames, k, body.h, gap, px, py, pz, nx, ny, nz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 near_by.nx = wx
                 near_by.ny = wy

@@ -12,7 +12,7 @@ import warp as wp
 
 from pbd_gym.kernels.colliders.continuous import make_stop, then
 from pbd_gym.kernels.colliders.cull import ALL, spread_type
-from pbd_gym.kernels.colliders.frames import make_belt, make_frame
+from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.fluid import native_options, scratch_type
 from pbd_gym.kernels.data.group import body_type
@@ -70,8 +70,8 @@ def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: P
     body_: Any = body_type(lone.vec)
     scratch_: Any = scratch_type(lone.scalar)
     distance, normal = part.shape.make_distance(many)
-    to_local, to_world, _, travel = make_frame(many, part.moving, lone.vec)
-    belt = make_belt(many, part.moving, lone.vec)
+    to_local, to_world, _, _ = make_frame(many, part.moving, lone.vec)
+    surface_motion = make_surface_motion(many, part.moving, part.belt, lone.vec)
     code = call(
         "note_walls",
         native_options(scalar, options),
@@ -94,14 +94,7 @@ def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: P
             near_by = vec(reach) - gap
             if any_positive(near_by):
                 nx, ny, nz = normal(model.fluid.colliders, k, px, py, pz)
-                ux, uy, uz = travel(
-                    body.frames, k, px - wp.cw_mul(nx, gap), py - wp.cw_mul(ny, gap), pz - wp.cw_mul(nz, gap)
-                )
-                if wp.static(part.belt):
-                    bx, by, bz = belt(model.fluid.colliders, body.frames, k, body.h, nx, ny, nz)
-                    ux = ux + bx
-                    uy = uy + by
-                    uz = uz + bz
+                ux, uy, uz = surface_motion(model.fluid.colliders, body.frames, k, body.h, gap, px, py, pz, nx, ny, nz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 kinetic = model.fluid.colliders.surfaces[k, 0] * body.friction[0]
                 sticking = model.fluid.colliders.surfaces[k, 1] * body.friction[0]

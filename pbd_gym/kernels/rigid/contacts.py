@@ -8,7 +8,7 @@ from typing import Any, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.frames import make_belt, make_frame
+from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
@@ -94,8 +94,8 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
     rigid_: Any = scratch_type(vec)
     substep_: Any = substep_type(vec)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, travel = make_frame(wide, part.moving)
-    belt = make_belt(wide, part.moving)
+    to_local, to_world, _, _ = make_frame(wide, part.moving)
+    surface_motion = make_surface_motion(wide, part.moving, part.belt)
 
     record_code = rigid_call(
         "record_touch",
@@ -153,15 +153,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                     if any_positive(depth):
                         nx, ny, nz = normal(colliders, k, px, py, pz)
                         reach = radius - depth
-                        ux, uy, uz = travel(
-                            body.frames, k, px - wp.cw_mul(nx, reach), py - wp.cw_mul(ny, reach),
-                            pz - wp.cw_mul(nz, reach),
-                        )  # fmt: skip
-                        if wp.static(part.belt):
-                            bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
-                            ux = ux + bx
-                            uy = uy + by
-                            uz = uz + bz
+                        ux, uy, uz = surface_motion(colliders, body.frames, k, body.h, reach, px, py, pz, nx, ny, nz)
                         wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                         kinetic = colliders.surfaces[k, 0] * body.friction
                         sticking = colliders.surfaces[k, 1] * body.friction

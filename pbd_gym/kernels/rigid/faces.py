@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.frames import make_belt, make_frame
+from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
@@ -190,8 +190,8 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
     rigid_: Any = scratch_type(vec)
     substep_: Any = substep_type(vec)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, _, travel = make_frame(wide, part.moving)
-    belt = make_belt(wide, part.moving)
+    to_local, to_world, _, _ = make_frame(wide, part.moving)
+    surface_motion = make_surface_motion(wide, part.moving, part.belt)
     place, corner = _make_places(wide, data, part)
     deepest_place = _make_deepest(wide, data, part)
 
@@ -253,15 +253,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
                     px, py, pz = to_local(body.frames, k, 0, wx, wy, wz)
                     nx, ny, nz = normal(colliders, k, px, py, pz)
                     reach = radius - depth
-                    ux, uy, uz = travel(
-                        body.frames, k, px - wp.cw_mul(nx, reach), py - wp.cw_mul(ny, reach),
-                        pz - wp.cw_mul(nz, reach),
-                    )  # fmt: skip
-                    if wp.static(part.belt):
-                        tx, ty, tz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
-                        ux = ux + tx
-                        uy = uy + ty
-                        uz = uz + tz
+                    ux, uy, uz = surface_motion(colliders, body.frames, k, body.h, reach, px, py, pz, nx, ny, nz)
                     wx, wy, wz = place(rigid, group, b, wp.static(START), wp.static(START_TURN), x, y, z)
                     ox, oy, oz = to_local(body.frames, k, 12, wx, wy, wz)
                     early = radius - distance(colliders, k, ox, oy, oz)

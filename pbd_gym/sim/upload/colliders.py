@@ -86,14 +86,14 @@ def fill_colliders(
     first: list[int] = []
     samples = [np.zeros(0)]
     known: dict[int, int] = {}  # colliders may share a grid
-    wider: list[Any] = []  # kept, so that no two have the same identity
+    kept: list[Any] = []  # so that no two grids have the same identity
     for part, found in parts.items():
         for i in found:
             # One that moves is described in its own frame, which its pose places in the world.
             collider: Any = colliders[i].moved(np.zeros(3), np.eye(3)) if part.moving else colliders[i]
-            if isinstance(collider, MeshCollider) and collider.reach < ball_radius:
+            if isinstance(collider, MeshCollider):
                 collider = collider.reaching(ball_radius)
-                wider.append(collider)
+                kept.append(collider)
             rows.append(part.shape.row(collider, dtype))
             grid = id(getattr(collider, "grid", None))
             if grid not in known:
