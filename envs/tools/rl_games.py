@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.tools.adapters import check_batch
 from pbd_gym.runtime.extras import load_optional
 
 NAME = "pbd_gym"
@@ -27,8 +28,7 @@ class RlGamesVecEnv:
     """
 
     def __init__(self, batch: TaskVectorEnv, seed: int | None = None) -> None:
-        if batch.autoreset_mode is not AutoresetMode.SAME_STEP or batch.outputs.torch is None:
-            raise ValueError("the adapter needs autoreset_mode='SameStep' and output='torch'")
+        check_batch(batch, AutoresetMode.SAME_STEP, "torch")
         self.batch, self._seed = batch, seed
 
     def has_action_masks(self) -> bool:

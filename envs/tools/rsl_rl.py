@@ -7,11 +7,12 @@ from typing import Any
 from gymnasium.vector import AutoresetMode
 
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.tools.adapters import check_batch
 from pbd_gym.runtime.extras import load_optional
 
 
 class RslRlVecEnv:
-    """A batch for the runners of rsl_rl 3 and later (Schwarke et al. 2025, arXiv:2509.10771).
+    """A batch for the runners of rsl_rl 5 (Schwarke et al. 2025, arXiv:2509.10771).
 
     The group of observations is ``"policy"``; an observation of several parts has a group for each. Pictures come with
     their channels first, float32 from 0 to 1. ``extras`` have ``"time_outs"``, and ``"log"`` with the share of
@@ -27,8 +28,7 @@ class RslRlVecEnv:
     """
 
     def __init__(self, batch: TaskVectorEnv, seed: int | None = None) -> None:
-        if batch.autoreset_mode is not AutoresetMode.SAME_STEP or batch.outputs.torch is None:
-            raise ValueError("the adapter needs autoreset_mode='SameStep' and output='torch'")
+        check_batch(batch, AutoresetMode.SAME_STEP, "torch")
         if batch.max_episode_steps is None:
             raise ValueError("rsl_rl needs max_episode_steps: it has no episodes without a limit")
         self._tensordict = load_optional("tensordict", "for rsl_rl", None)

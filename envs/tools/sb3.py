@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.base.results import plain, row_of
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.tools.adapters import check_batch
 from pbd_gym.envs.tools.named_env import task_class
 from pbd_gym.registry import find
 from pbd_gym.runtime.extras import install_hint
@@ -65,8 +66,7 @@ class TaskVecEnv(VecEnv):
     """
 
     def __init__(self, batch: TaskVectorEnv, wrapped: VectorEnv | None = None) -> None:
-        if batch.autoreset_mode is not AutoresetMode.SAME_STEP or batch.outputs.torch is not None:
-            raise ValueError("the adapter needs autoreset_mode='SameStep' and output='numpy'")
+        check_batch(batch, AutoresetMode.SAME_STEP, "numpy")
         self.batch, self._wrapped = batch, wrapped
         self._returns = np.zeros(batch.num_envs)
         self._lengths = np.zeros(batch.num_envs, dtype=np.int64)

@@ -7,6 +7,7 @@ from typing import Any
 from gymnasium.vector import AutoresetMode
 
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.tools.adapters import check_batch
 from pbd_gym.runtime.extras import load_optional
 
 
@@ -24,8 +25,7 @@ def make_torchrl_env(batch: TaskVectorEnv, **kwargs: Any) -> Any:
         ImportError: without torchrl.
         ValueError: for a different autoreset mode.
     """
-    if batch.autoreset_mode is not AutoresetMode.DISABLED:
-        raise ValueError("the adapter needs autoreset_mode='Disabled'")
+    check_batch(batch, AutoresetMode.DISABLED)
     base: Any = load_optional("torchrl.envs", "for its environments", None).GymWrapper
 
     class TaskGymWrapper(base):

@@ -55,6 +55,9 @@ def test_rsl_rl() -> None:
     runner.learn(2, init_at_random_ep_len=True)
     assert not before.equal(runner.alg.get_policy().state_dict()["mlp.0.weight"])
     assert len(env.episode_length_buf.unique()) > 1 and (env.episode_length_buf < 6).all()
+    seen = {"obs_mode": "rgb", "pixels": {"size": 16}, "max_episode_steps": 6, **SMALL}
+    pictures = RslRlVecEnv(gym.make_vec(ID, 2, autoreset_mode="SameStep", output="torch", **seen)).get_observations()
+    assert pictures["policy"].shape == (2, 3, 16, 16) and 0.1 < pictures["policy"].max() <= 1.0
     with pytest.raises(ValueError, match="without a limit"):
         RslRlVecEnv(gym.make_vec(ID, 1, max_episode_steps=-1, autoreset_mode="SameStep", output="torch", **SMALL))
 
