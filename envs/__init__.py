@@ -156,7 +156,6 @@ if TYPE_CHECKING:
     from pbd_gym.envs.water.pass_water import PassWaterConfig as PassWaterConfig
     from pbd_gym.envs.water.pass_water import PassWaterEnv as PassWaterEnv
     from pbd_gym.envs.water.pass_water import PassWaterVectorEnv as PassWaterVectorEnv
-    from pbd_gym.envs.water.pour_line import PourLineConfig as PourLineConfig
     from pbd_gym.envs.water.pour_line import PourLineEnv as PourLineEnv
     from pbd_gym.envs.water.pour_line import PourLineVectorEnv as PourLineVectorEnv
     from pbd_gym.envs.water.pour_soup import PourSoupConfig as PourSoupConfig

@@ -79,14 +79,22 @@ class ClothBody:
             largest: largest angle in either direction [rad].
             shift: standard deviation along each axis [m].
         """
-        angle = rng.uniform(-largest, largest, self.config.starts)[:, None]
-        flat = self.scene.positions
-        c, s = np.cos(angle), np.sin(angle)
-        x, z = c * flat[:, 0] + s * flat[:, 2], c * flat[:, 2] - s * flat[:, 0]
-        found = np.stack([x, np.broadcast_to(flat[:, 1], x.shape), z], axis=-1)
+        found = about_vertical(self.scene.positions, rng.uniform(-largest, largest, self.config.starts))
         if shift > 0.0:
             found[..., [0, 2]] += shift * rng.standard_normal((len(found), 1, 2))
         return found
+
+
+def about_vertical(points: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """Return points rotated about the vertical through the origin [m], shape (k, n, 3).
+
+    Args:
+        points: [m], shape (n, 3), or (k, n, 3) with other points for each angle.
+        angles: [rad], shape (k,).
+    """
+    c, s = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    x, z = c * points[..., 0] + s * points[..., 2], c * points[..., 2] - s * points[..., 0]
+    return np.stack([x, np.broadcast_to(points[..., 1], x.shape), z], axis=-1)
 
 
 def add_contacts(scene: Scene, cloth: Cloth | Garment, config: Any, panels: bool = False) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.envs.cloth.body import about_vertical
 from pbd_gym.envs.cloth.heaps import hang_over
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down, tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask, ground
@@ -141,11 +142,9 @@ class ClothClutter(TowelTask):
         """
         x = shapes[:, towel.indices.ravel()].astype(np.float64)
         middle = x.mean(axis=1, keepdims=True)
-        angle, way = rng.uniform(-turn, turn, (len(x), 1)), x - middle
+        angles = rng.uniform(-turn, turn, len(x))
         shift = self.config.largest_shift * rng.uniform(-1.0, 1.0, (len(x), 1, 3)) * [1.0, 0.0, 1.0]
-        c, s = np.cos(angle), np.sin(angle)
-        turned = np.stack([c * way[..., 0] + s * way[..., 2], way[..., 1], c * way[..., 2] - s * way[..., 0]], axis=2)
-        shapes[:, towel.indices.ravel()] = middle + turned + shift
+        shapes[:, towel.indices.ravel()] = middle + about_vertical(x - middle, angles) + shift
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
         """Return the hands' path: they lift the first row, carry the hanging towel over, and lay it down."""

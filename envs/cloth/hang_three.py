@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pbd_gym.envs.cloth.body import about_vertical
 from pbd_gym.envs.cloth.hang import ClothHangConfig, Rod, carry_over, over_rod
 from pbd_gym.envs.cloth.moves import hanging_height
 from pbd_gym.envs.cloth.towel import Towel, TowelTask, ground
@@ -92,9 +93,7 @@ class ClothHangThree(TowelTask):
         most = 0.35 * config.gap * np.array([1.0, 0.0, 1.0])
         for towel, middle in zip(self.towels, config.middles, strict=True):
             x = self.scene.positions[towel.indices.ravel()] - [middle, 0.0, 0.0]
-            angle = rng.uniform(-0.15, 0.15, (config.starts, 1))
-            c, s = np.cos(angle), np.sin(angle)
-            turned = np.stack([c * x[:, 0] + s * x[:, 2], np.tile(x[:, 1], c.shape), c * x[:, 2] - s * x[:, 0]], axis=2)
+            turned = about_vertical(x, rng.uniform(-0.15, 0.15, config.starts))
             shift = [middle, 0.0, -0.5 * config.apart] + most * rng.uniform(-1.0, 1.0, (config.starts, 1, 3))
             found[:, towel.indices.ravel()] = turned + shift
         return found

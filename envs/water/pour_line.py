@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.modes import ActionMode, ObsMode
 from pbd_gym.envs.water.pour_water_amount import PourWaterAmount, PourWaterAmountConfig
-
-
-@dataclass(frozen=True)
-class PourLineConfig(PourWaterAmountConfig):
-    """Numbers of PBDPourLine-v0; each can be passed to ``gym.make``."""
 
 
 class PourLine(PourWaterAmount):
@@ -54,7 +48,7 @@ class PourLineVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.PourLineConfig`. Both colours and depth:
+    :class:`pbd_gym.envs.PourWaterAmountConfig`. Both colours and depth:
 
     ```python
     gym.make("PBDPourLine-v0", obs_mode="rgbd")
@@ -65,8 +59,8 @@ class PourLineVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = PourLineConfig
-    config: PourLineConfig
+    config_type = PourWaterAmountConfig
+    config: PourWaterAmountConfig
     task_type = PourLine
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("rgb", "rgbd")

@@ -67,17 +67,7 @@ def in_place(
         points: buffer with a point for each, shape (num_envs, k, 3) [m].
         onto: particles that each must lie on, which have the points then, shape (k,), int.
     """
-
-    def check(world: World, met: Any) -> Any:
-        b = world.buffers
-        first = device_indices(world, world.goal_particles if particles is None else particles)
-        second = first if onto is None else device_indices(world, onto)
-        return prepare(
-            world, most_near, first, second, b[points], least, world.task.score.goal_radius, b["parameters"],
-            world.model.lanes, world.state.positions_scalar, met,
-        )  # fmt: skip
-
-    return [Condition("in_place", check)] if least > 0.0 else []
+    return [_near("in_place", least, particles, onto, points, None)] if least > 0.0 else []
 
 
 def undisturbed(particles: np.ndarray, points: str, radius: float) -> list[Condition]:
@@ -88,15 +78,27 @@ def undisturbed(particles: np.ndarray, points: str, radius: float) -> list[Condi
         points: buffer with a point for each, shape (num_envs, k, 3) [m].
         radius: [m].
     """
+    return [_near("undisturbed", 1.0, particles, None, points, radius)]
+
+
+def _near(
+    name: str, least: float, particles: np.ndarray | None, onto: np.ndarray | None, points: str, radius: float | None
+) -> Condition:
+    """Return the condition that a share of particles is near, with the arguments of the two above; None for a radius is
+    that of the score.
+    """
 
     def check(world: World, met: Any) -> Any:
-        b, those = world.buffers, device_indices(world, particles)
+        b = world.buffers
+        first = device_indices(world, world.goal_particles if particles is None else particles)
+        second = first if onto is None else device_indices(world, onto)
+        reach = world.task.score.goal_radius if radius is None else radius
         return prepare(
-            world, most_near, those, those, b[points], 1.0, radius, b["parameters"], world.model.lanes,
+            world, most_near, first, second, b[points], least, reach, b["parameters"], world.model.lanes,
             world.state.positions_scalar, met,
         )  # fmt: skip
 
-    return [Condition("undisturbed", check)]
+    return Condition(name, check)
 
 
 def unpierced(config: Any, required: bool = True) -> list[Condition]:
