@@ -32,6 +32,7 @@ from pbd_gym.kernels.grips.motion import make_grip_motion
 from pbd_gym.kernels.lanes.wide import Wide, barrier, wide
 from pbd_gym.kernels.motion.air_drag import make_air_drag
 from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
+from pbd_gym.kernels.motion.sleeping import make_sleep
 from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.solve.inverted import make_inverted
@@ -163,6 +164,34 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
                 find_rigid(model, body, state.rigid, now, group, thread, threads)
 
     return start
+
+
+@functools.cache
+def make_last(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -> Any:
+    """Build what follows the last substep, :attr:`Phase.FINISH`: velocities, and environments that fall asleep.
+
+    Args:
+        wide: lane count and precision.
+        options: options that the kernel is compiled for.
+        data: the struct of the whole model.
+        bouncing: whether some collider has a restitution.
+    """
+    settings_, state_ = settings_type(wide.scalar), state_type(wide.vec)
+    body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
+    finish = make_finish(wide, options, bouncing)
+    fall_asleep = make_sleep(wide, options, data).settle
+
+    @wp.func
+    @no_type_check
+    def last(
+        model: data, state: state_, settings: settings_, body: body_, now: substep_, group: int, thread: int,
+        threads: int,
+    ):  # fmt: skip
+        finish(state, settings, body, now, group, thread, threads)
+        barrier()
+        fall_asleep(model, settings, state, now, group, thread, threads)
+
+    return last
 
 
 @functools.cache
@@ -332,8 +361,8 @@ def make_step(
     next_omega, touch = make_next_omega(scalar), make_contact_phases(numbers, options, data, parts)
     chosen = (has_fluid or options.rigid, options.surfaces, options.supports, options.wrenches)
     bounce = make_collider_contacts(numbers, parts, *chosen).bounce
-    search_fluid, project_fluid, _ = make_fluid(*whole)
-    advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
+    (search_fluid, project_fluid, _), doze = make_fluid(*whole), make_sleep(numbers, options, data).doze
+    advance, finish = make_advance(numbers, options, data, bouncing), make_last(numbers, options, data, bouncing)
 
     @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False, **options.registers)
     @no_type_check
@@ -349,11 +378,13 @@ def make_step(
         body = load(state, settings, control, group)
         now = prepare(model, settings, body)
 
+        awake = doze(model, control, state, group, thread, threads)  # 0 if a whole step is to be left out
         if asks(launch, wp.static(int(Phase.GRIPS))):
             begin(model, colliders, settings, control, state, group, thread, threads)
-        start(launch, model, control, state, body, now, group, thread, threads)
+        if awake != 0:
+            start(launch, model, control, state, body, now, group, thread, threads)
 
-        for substep in range(launch.first_substep, launch.last_substep):
+        for substep in range(launch.first_substep, awake * launch.last_substep):
             if wp.static(has_moving):
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
@@ -404,9 +435,8 @@ def make_step(
                     if wp.static(bouncing and has_moving):
                         barrier()  # bounces read colliders that are about to be moved
 
-        if asks(launch, wp.static(int(Phase.FINISH))):
-            finish(state, settings, body, now, group, thread, threads)
-            barrier()
+        if asks(launch, wp.static(int(Phase.FINISH))) and awake != 0:
+            finish(model, state, settings, body, now, group, thread, threads)
         if asks(launch, wp.static(int(Phase.ARRIVE))):
             end(model.solids, colliders, settings, control, state, now, group, thread, threads)
 

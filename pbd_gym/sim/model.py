@@ -272,6 +272,11 @@ class Model:
             table = self.data.particle_contacts
             self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks, self.memory_count)
             self.memory_count += self.contact_count
+        self.can_sleep = self.has_surfaces and not self.has_rigid and scene.fluid is None
+        """Whether environments at rest can sleep: those of cloth that collides."""
+        self.rest_memory = self.memory_count
+        """Place of the time at rest among what is remembered; the piercings that were counted then follow it."""
+        self.memory_count += 2 * self.has_surfaces
 
     def _fit_blocks(self) -> None:
         """Limit a GPU block's threads to the amount of work."""

@@ -116,6 +116,10 @@ class Solver:
         piercings: whether to count edges that go through surfaces in spite of contacts, for
             :meth:`State.get_piercings`. Crumpled towels of 16 x 16 particles take a fifth more time with it, finer ones
             less.
+        sleep: whether environments of cloth that collides sleep while they are at rest and held by nothing: they keep
+            their places, to the bit, and take hardly any time, until something can move them
+            (:mod:`pbd_gym.kernels.motion.sleeping`). Without effect for other scenes, with ``contact_forces``,
+            ``wrenches`` or ``schedule="colors"``, and in float64 inside.
         passages: whether to count particles that pass through surfaces of other bodies, and ropes through ropes, within
             a control step, for :meth:`State.get_passages`.
         double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as long.
@@ -152,6 +156,7 @@ class Solver:
         contact_forces: bool = False,
         wrenches: bool = False,
         piercings: bool = True,
+        sleep: bool = False,
         passages: bool = False,
         far: float | None = None,
         double: bool | None = None,
@@ -192,6 +197,9 @@ class Solver:
         self.schedule: Schedule = schedule or choose_schedule(model)
         self.piercings = switch("piercings", piercings) and model.has_surfaces
         """Whether edges that go through surfaces are counted."""
+        can_sleep = model.can_sleep and self.schedule == "block" and not (contact_forces or wrenches)
+        self.sleep = switch("sleep", sleep) and can_sleep
+        """Whether environments at rest sleep."""
         self.passages = switch("passages", passages)
         """Whether passages through surfaces and ropes within a control step are counted."""
         self._passages = Passages(model) if self.passages else None
@@ -227,6 +235,7 @@ class Solver:
             solids=model.has_solids,
             contact_forces=contact_forces,
             wrenches=wrenches,
+            sleep=self.sleep,
             fluid=model.fluid_options,
         )
         self._turn: AbstractContextManager[Any] = (
@@ -281,8 +290,9 @@ class Solver:
     def _kernel(self, options: SweepOptions) -> Any:
         model = self.model
         scalar = wp.float64 if self._doubled else model.scalar
-        if self._doubled and options.shared:
-            options = replace(options, shared=shared_particles(model, itemsize=8))
+        if self._doubled:
+            shared = shared_particles(model, itemsize=8) if options.shared else 0
+            options = replace(options, shared=shared, sleep=False)  # places are rounded at the end of a step
         return make_step(model.lanes, scalar, options, model.kinds, model.parts, model.bouncing)
 
     def works_in_double(self, ctrl_dt: float) -> bool:
@@ -308,7 +318,7 @@ class Solver:
         on = self.options
         return Room(
             on.keep_lambda, on.jacobi, on.chebyshev, on.packed, on.grip_forces, on.contact_forces, on.wrenches,
-            self.passages,
+            on.sleep, self.passages,
         )  # fmt: skip
 
     def control(self) -> Control:

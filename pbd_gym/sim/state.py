@@ -95,6 +95,13 @@ class State(StateReports):
             memory[placed, first : first + count] = UNKNOWN
             scatter(self.model, self.memory_scalar, memory)
 
+    def _wake(self, stirred: np.ndarray) -> None:
+        """Wake environments in which something has changed that no particle shows, shape (num_envs,), bool."""
+        if self.model.can_sleep and stirred.any():
+            memory = to_rows(self.memory_scalar.numpy(), self.model.num_envs)
+            memory[stirred, self.model.rest_memory] = 0.0
+            scatter(self.model, self.memory_scalar, memory)
+
     def set_velocities(self, values: ArrayLike) -> None:
         """Set velocities [m/s], broadcast to (num_envs, n, 3), up to 1e6 m/s along each axis.
 
@@ -167,7 +174,9 @@ class State(StateReports):
             "size": size, "density": density, "friction": friction, "damping": damping, "viscosity": viscosity,
             "fluid_density": fluid_density,
         }  # fmt: skip
-        self.parameters.write(self.parameters.changed(gravity, stiffness, factors))
+        rows = self.parameters.changed(gravity, stiffness, factors)
+        self._wake((rows != self.parameters.read()).any(axis=1))
+        self.parameters.write(rows)
         self._weigh()
 
     def set_pinned(self, pinned: ArrayLike | None) -> None:
@@ -197,6 +206,7 @@ class State(StateReports):
         velocities[changed] = 0.0
         self.set_velocities(velocities)
         self._weigh()
+        self._wake(changed.any(axis=1))
 
     def get_parameters(self) -> dict[str, Any]:
         """Return the parameters set by :meth:`set_parameters`.
@@ -275,6 +285,7 @@ class State(StateReports):
             poses[:, slot, :3] = finite("origin", origin, (count, 3), largest=FARTHEST)
         if orientation is not None:
             poses[:, slot, 3:] = check_orientation(orientation, count)
+        self._wake((poses != self.get_poses()).any(axis=(1, 2)))
         self._set_poses(poses)
 
     def _set_poses(self, poses: np.ndarray) -> None:
@@ -378,7 +389,8 @@ class State(StateReports):
         in which its contacts push, and one per line how much it yields to them. If there are lines and colliders other
         than planes, one number per segment records how much too long or short it may be after it suddenly began or
         ended to go round one of them. Each colliding particle remembers the room that it still leaves to what it
-        overlapped where it was put [m], -1 before the next step has measured it.
+        overlapped where it was put [m], -1 before the next step has measured it. Where cloth collides, the last two are
+        the time for which the environment has been at rest [s], and the edges that then went through surfaces.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 
@@ -476,6 +488,7 @@ class State(StateReports):
             grips[: model.num_envs] = taken["grip_positions"]
             self.grip_positions.assign(grips)
         self.set_positions(taken["positions"])
+        self.previous.assign(self.positions)  # where those that sleep are
         self.set_velocities(taken["velocities"])
         self._set_poses(taken["poses"])
         self.set_memory(taken["memory"])

@@ -40,6 +40,8 @@ class Room(NamedTuple):
     """Sums of the contact forces on particles."""
     wrenches: bool = False
     """Forces and torques on colliders."""
+    sleeps: bool = False
+    """Positions and memory of environments before a step."""
     passages: bool = False
     """Positions of particles before a step."""
 
@@ -222,6 +224,11 @@ class StateArrays:
         """Scratch: positions of particles before a step [m]."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
         """Scratch: friction of colliders not used so far [m]."""
+        self.slept = wp.zeros((groups, particles if self._room.sleeps else 0, 3), dtype=vec)
+        """Scratch: positions of particles before a step, for environments that sleep [m]."""
+        remembered = self.memory.shape[1] if self._room.sleeps and model.lanes > 1 else 0
+        self.slept_memory = wp.zeros((groups, remembered), dtype=vec)
+        """Scratch: memory of environments before a step."""
         self.support = wp.zeros((groups, particles if model.has_supports else 0, WIDTH), dtype=vec)
         """Scratch: support of a particle, and how far lines have pressed it on that [m]."""
 

@@ -13,6 +13,11 @@ from pbd_gym.sim.upload.arrays import to_rows
 class StateReports(StateArrays):
     """Arrays of a state, and a step's reports beside positions and velocities."""
 
+    def get_asleep(self) -> np.ndarray:
+        """Return which environments slept in the last step (``Solver(sleep=True)``), bool, shape (num_envs,)."""
+        found: np.ndarray = self.contacts.asleep.numpy()[: self.model.num_envs, 0] != 0
+        return found
+
     def get_inverted(self) -> np.ndarray:
         """Return how many tetrahedra are inverted or flat at the end of the last step.
 

@@ -29,6 +29,9 @@ class SolverConfig:
     """Whether edges that have been pulled through cloth are counted, for ``info["piercings"]``. It takes a twentieth of
     the time for a crumpled towel, a sixth for one of 16 x 16 particles. The benchmark's protocol counts them.
     """
+    sleep: bool = True
+    """Whether environments of cloth sleep while they are at rest and nothing holds them, as in
+    :class:`pbd_gym.Solver`."""
 
 
 def solver_options(config: Any) -> dict[str, Any]:
@@ -39,9 +42,9 @@ def solver_options(config: Any) -> dict[str, Any]:
         TypeError: for one of a wrong type.
     """
     found = {f.name: getattr(config, f.name) for f in _of_solver(config)}
-    method = {name: value for name, value in found.items() if name != "piercings"}
-    check_method(**method)
-    return {"damping": config.damping, **method, "piercings": switch("piercings", found.get("piercings", False))}
+    switches = {name: switch(name, found.pop(name, False)) for name in ("piercings", "sleep")}
+    check_method(**found)
+    return {"damping": config.damping, **found, **switches}
 
 
 def with_default_solver(config: Any) -> Any:

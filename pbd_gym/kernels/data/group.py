@@ -253,6 +253,8 @@ def make_clear(wide: Wide, options: SweepOptions) -> Any:
                 state.inverted[slot] = 0
             if wp.static(options.particle_contacts):
                 state.contacts.overflow[slot] = 0
+            if wp.static(options.particle_contacts and not options.sleep):
+                state.contacts.asleep[slot, 0] = 0
             if wp.static(options.fluid is not None):
                 state.fluid.overflow[slot, 0] = 0
                 state.fluid.overflow[slot, 1] = 0

@@ -76,6 +76,8 @@ class SweepOptions:
     """Whether air flows past triangles."""
     rigid: bool = False
     """Whether there are rigid bodies."""
+    sleep: bool = False
+    """Whether environments at rest keep their places."""
     solids: bool = False
     """Whether there are tetrahedra to check for inversion."""
     fluid: FluidOptions | None = None

@@ -194,6 +194,10 @@ def lists_type(vec: Any) -> Any:
         """scratch in blocks: start of each cell of the grid, then the cell of each member"""
         pierced: wp.array2d[wp.int32]
         """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
+        asleep: wp.array2d[wp.int32]
+        """whether an environment sleeps, 0 or 1, and how many of its particles have kept it from rest, see
+        :mod:`pbd_gym.kernels.motion.sleeping`, shape (slots, 2)
+        """
         piercings: wp.array1d[wp.int32]
         """edges that go through a triangle, shape (slots,)"""
         stale: wp.array1d[wp.int32]

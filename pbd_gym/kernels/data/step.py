@@ -205,6 +205,10 @@ def state_type(vec: Any) -> Any:
         """scratch: multipliers after the last iteration, shape (groups, m)"""
         lam_older: wp.array2d[vec]
         """scratch: multipliers after the iteration before that, shape (groups, m)"""
+        slept: wp.array3d[vec]
+        """scratch: positions at the start of a control step [m], shape (groups, n, 3); empty if nothing sleeps"""
+        slept_memory: wp.array2d[vec]
+        """scratch: memory at the start of a control step, shape (groups, memory); empty for one lane"""
         packed: wp.array4d[vec]
         """scratch: positions and previous ones with a weight after each, shape (groups, 2, n, 4)"""
         contacts: contact_lists

@@ -107,6 +107,11 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
         return V(T(1));
     }
 
+    // Whether the environment that is worked on sleeps: whatever becomes of it, it is put back.
+    PBD_INLINE bool sleeps() const {
+        return Options::SURFACES && lists.asleep.data[2 * (group * LANES + environment)] != 0;
+    }
+
     // Position of a member in all environments.
     PBD_INLINE T* place_of(int k) const { return x + ROW * members[k] * LANES; }
     // The same at the start of the substep.

@@ -564,6 +564,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         if constexpr (!Options::SURFACES) Search::find_worn(worn);
         Search::find_roomy(roomy);
         for (environment = 0; environment < LANES; ++environment) {
+            if (Search::sleeps()) continue;
             part_environment(worn[environment] > T(0), roomy[environment] > T(0), renews, agitation[environment],
                              drift);
         }

@@ -150,6 +150,7 @@ template <class Search> struct Piercings : Search {
                 for (int n = 0; n < LANES; ++n)
                     Search::rows[Search::stride * n + Search::NUMBERS * k + a] = Search::place_of(k)[a * LANES + n];
         for (environment = 0; environment < LANES; ++environment) {
+            if (Search::sleeps()) continue;
             Search::each_row([&](int k, int d, unsigned hits) {
                 for (; hits; hits &= hits - 1) {
                     const int other = 16 * d + __builtin_ctz(hits);

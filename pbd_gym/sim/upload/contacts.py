@@ -278,6 +278,7 @@ def contact_lists(model: Any) -> Any:
     lists.rebounds = wp.zeros((groups, bouncing), dtype=model.scalar)
     lists.cells = wp.zeros((groups, cells), dtype=wp.int32)
     lists.pierced = wp.zeros((groups, max(model.surface_edge_count, 1)), dtype=wp.int32)
+    lists.asleep = wp.zeros((model.group_count * model.lanes, 2), dtype=wp.int32)
     lists.piercings = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
     lists.stale = wp.full(groups, 1, dtype=wp.int32)
     lists.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
