@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,10 +26,9 @@ from pbd_gym.envs.core.parts.experts import Script, expert_of, held_particles
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import number, whole
 from pbd_gym.training.agents.pointing import pointing_of
-from pbd_gym.training.agents.policies import MLPPolicy, find_policy, load_policy
+from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate, random_policy, table
 from pbd_gym.training.imitation.refinement import check_refinable, refine, training_world
-from pbd_gym.training.imitation.teachers import Teacher
 from pbd_gym.training.learners.fitting import fitted_policy
 from pbd_gym.training.reports.curves import Point, write_csv
 from pbd_gym.training.runs.run_files import write_run
@@ -57,16 +55,6 @@ def _idle(env: TaskVectorEnv, actions: np.ndarray) -> np.ndarray:
     return np.asarray(stay.all(axis=1))
 
 
-def teacher_of(env: TaskVectorEnv, args: ImitateArgs) -> Callable[[Any], np.ndarray]:
-    """Return what is imitated, the task's expert or the agent of ``args``: a function from observations to actions."""
-    if args.teacher is not None:
-        return Teacher(find_policy(args.teacher), env)
-    expert = expert_of(env)
-    if isinstance(env.task.expert, Script) and env.action_mode == "picker":
-        expert = Corrections(env.task.expert, env.world)
-    return lambda observation: expert()
-
-
 def demonstrate(
     env: TaskVectorEnv, first_seed: int, noise: np.ndarray, args: ImitateArgs, learner: MLPPolicy | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -83,8 +71,9 @@ def demonstrate(
         Observations, shape (steps, size); the actions that the expert intended, shape (steps, actions); and which
         episodes ended in success, shape (num_envs,). Without noise, the others are dropped, unless a learner acted.
     """
-    random = np.random.default_rng(first_seed)
-    expert = teacher_of(env, args)
+    random, expert = np.random.default_rng(first_seed), expert_of(env)
+    if isinstance(env.task.expert, Script) and env.action_mode == "picker":
+        expert = Corrections(env.task.expert, env.world)
     observation = env.reset(seed=first_seed)[0]
     limit = env.max_episode_steps or 0
     alone = args.handed == 0.0 if learner else args.steady
@@ -93,7 +82,7 @@ def demonstrate(
     over, success = np.zeros(env.num_envs, dtype=bool), np.zeros(env.num_envs, dtype=bool)
     seen, meant, goes_on, idle = [], [], [], []
     while not over.all():
-        best = np.clip(expert(observation), -1.0, 1.0)
+        best = np.clip(expert(), -1.0, 1.0)
         lets_go = len(meant) >= limit - args.release and env.action_mode == "picker"
         if lets_go:
             best[:] = np.tile((0.0, 0.0, 0.0, -1.0), env.actions.grip_count)

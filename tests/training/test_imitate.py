@@ -15,11 +15,10 @@ import warp as wp
 
 from pbd_gym.envs.cloth.manipulation import TRAINING
 from pbd_gym.training import imitate
-from pbd_gym.training.agents.policies import MLPPolicy, load_policy
+from pbd_gym.training.agents.policies import load_policy
 from pbd_gym.training.imitate import clone, demonstrate, main
 from pbd_gym.training.imitation import refinement
 from pbd_gym.training.imitation.refinement import Graded, refine, stay_near, training_world
-from pbd_gym.training.imitation.teachers import Teacher
 from pbd_gym.training.learners.torch_agent import Agent
 from pbd_gym.training.runs.run_files import origin
 from pbd_gym.training.settings.algorithms import PPOSettings
@@ -176,35 +175,6 @@ def test_a_learner_acts_until_the_expert_takes_over() -> None:
         assert len(seen) == len(meant) == 24 * env.max_episode_steps  # failures too
         assert np.abs(meant).max() == 1.0  # what the expert would have done, who is not idle
     assert successes[1.0].mean() - successes[0.0].mean() > 0.25  # some straighten out by themselves
-    env.close()
-
-
-def test_an_agent_teaches_from_where_it_has_learnt() -> None:
-    """Guards the way to its corners, straight and open, what it sees of a memory, and agents that cannot teach."""
-    env: Any = gym.make_vec("PBDRopeStraighten-v0", 3, obs_mode="memory", particles=9, substeps=8, starts=5).unwrapped
-    size = env.observations.keypoints.size
-    holds = np.tile([0.0, 0.0, 0.0, 0.7], 2).astype(np.float32)
-    blank = (np.zeros((8, size), dtype=np.float32),), (holds,), np.zeros(size), np.ones(size)
-    teacher = Teacher(MLPPolicy("PBDRopeStraighten-v0", {}, *blank), env)
-    for _ in range(2):  # a second episode begins on its way again
-        observation, _ = env.reset(seed=3)
-        corners = env.state.get_positions()[:, list(env.task.hands.particles)]
-        for step in range(40):
-            action = teacher(observation)
-            there = (action == holds).all(axis=1)
-            if there.all():
-                break
-            going = action[~there].reshape(-1, 2, 4)
-            assert (going[..., 3] == -1.0).all()
-            assert step or (np.abs(going[..., :3]).max(axis=2) == 1.0).all()  # at full speed
-            observation = env.step(action)[0]
-        assert 3 < step < 40
-        held = env.step(np.tile(holds, (3, 1)))
-        np.testing.assert_array_equal(np.sort(env.state.held.numpy()[:3, :2]), [sorted(env.task.hands.particles)] * 3)
-        np.testing.assert_allclose(env.state.get_positions()[:, list(env.task.hands.particles)], corners, atol=0.02)
-        assert (teacher(held[0]) == holds).all()
-    with pytest.raises(ValueError, match="sees keypoints teaches"):
-        Teacher(MLPPolicy("PBDRopeStraighten-v0", {}, (np.zeros((8, 3)),), (holds,), np.zeros(3), np.ones(3)), env)
     env.close()
 
 

@@ -92,10 +92,6 @@ class ImitateArgs(FitArgs):
     """file NAME.npz of a clone of the same shape to continue from: it acts in the demonstrations, as in corrections;
     use a different --seed than before
     """
-    teacher: str | None = None
-    """agent to imitate in place of the script, an id or a file NAME.npz, trained with hands_at corners: hands go there
-    first (:mod:`pbd_gym.training.imitation.teachers`)
-    """
     demonstrations: int = 1000
     """episodes of the expert; failed ones without noise are dropped"""
     noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
