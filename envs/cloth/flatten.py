@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -220,8 +220,8 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type: ClassVar[type[ClothTaskConfig]] = ClothFlattenConfig
-    config: ClothTaskConfig
+    config_type = ClothFlattenConfig
+    config: ClothFlattenConfig
     task_type = ClothFlatten
     action_modes = PICKER_MODES
     presets = PRESETS["ClothFlatten"]
@@ -232,9 +232,11 @@ class ClothFlattenEnv(TaskEnv):
     vector_type = ClothFlattenVectorEnv
 
 
-class ClothFlattenPickPlaceVectorEnv(ClothFlattenVectorEnv):
+class ClothFlattenPickPlaceVectorEnv(TaskVectorEnv):
     __doc__ = ClothFlattenVectorEnv.__doc__
     config_type = ClothTaskConfig
+    task_type, action_modes, obs_modes = ClothFlatten, PICKER_MODES, ClothFlattenVectorEnv.obs_modes
+    presets = PRESETS["ClothFlatten"]
 
 
 class ClothFlattenPickPlaceEnv(TaskEnv):
