@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import newcomer
 from tests.docs import pages
 from tests.docs.pages import PAGES, ROOT, Snippet
 
@@ -55,6 +56,15 @@ def test_snippet_stands_alone(snippet: Snippet) -> None:
     assert ours <= set(PUBLIC), f"{snippet.label} imports {ours - set(PUBLIC)}"
     if "gymnasium" in imported:
         assert ours, f"{snippet.label} needs pbd_gym's ids"
+
+
+def test_pages_have_what_a_newcomer_types() -> None:
+    """``make newcomer`` types it in a fresh environment; here only that it is found, and opens no window."""
+    trained = newcomer.without_window(newcomer.commands(ROOT / "README.md", "pbd-gym evaluate"))
+    assert [line.split()[1] for line in trained.splitlines()] == ["train", "evaluate", "enjoy"]
+    assert "--gif agent.gif" in trained.splitlines()[-1]
+    assert newcomer.commands(ROOT / "docs" / "own_rewards.md", "--wrapper").count("\n") == 1
+    assert "class" in pages.snippets(ROOT / "docs" / "own_rewards.md")[0].code
 
 
 def test_there_are_snippets_and_few_are_not_run() -> None:
