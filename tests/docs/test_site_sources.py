@@ -28,7 +28,7 @@ def test_links_are_led_elsewhere_but_not_in_code() -> None:
     expected = text.replace("](x.md", "](N/x.md").replace("(p", "(N/p").replace("(q", "(N/q").replace("(y", "(N/y")
     expected = expected.replace("```text\n[a](N/x.md)", "```text\n[a](x.md)")
     assert relinked(text, lambda target, _: f"N/{target}") == expected
-    assert target_of("docs/a.md", "../envs/cloth/fold.py#x") == ("envs/cloth/fold.py", "#x")
+    assert target_of("docs/a.md", "../envs/cloth/folding/fold.py#x") == ("envs/cloth/folding/fold.py", "#x")
     assert target_of("README.md", "docs/a.md") == ("docs/a.md", "")
 
 
