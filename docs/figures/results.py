@@ -53,9 +53,9 @@ def runs_of(env_id: str, method: str) -> list[dict[str, str]]:
 
 
 def success(runs: list[dict[str, str]]) -> str:
-    """Return the mean success over seeds and, where there are several, the lowest and the highest."""
+    """Return the mean success over seeds and, where they differ, the lowest and the highest."""
     found = [100 * float(row["success_rate"]) for row in runs]
-    spread = f" ({min(found):.0f}\N{EN DASH}{max(found):.0f})" if len(found) > 1 else ""
+    spread = f" ({min(found):.0f}\N{EN DASH}{max(found):.0f})" if min(found) < max(found) else ""
     return f"{np.mean(found):.0f} %{spread}"
 
 
