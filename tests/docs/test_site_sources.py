@@ -102,8 +102,8 @@ def code_of(name: str) -> list[dict[str, Any]]:
 def test_pages_of_demonstrations() -> None:
     rows = demonstrations.equations()
     for entry in DEMOS:
-        text = demonstrations.page(entry, *rows[entry.name])
-        assert f"| computes | {rows[entry.name][0]} |" in text and "| option | default |" in text
+        text = demonstrations.page(entry, rows[entry.name])
+        assert f"It computes: {rows[entry.name]}\n" in text and "| option | default |" in text
 
 
 def test_the_reference_has_every_public_name() -> None:
