@@ -136,8 +136,8 @@ def page() -> str:
     tasks = [(e.id, MARKS[ACTORS.get(e.id, "expert")]) for e in ENTRIES]
     parts = [
         "# Gallery",
-        f"Films run in real time, long ones faster: none takes more than {SECONDS:g} s. `python -m docs.figures.gallery` "
-        "makes them.",
+        f"Films run in real time, long ones faster: none takes more than {SECONDS:g} s. "
+        "`python -m docs.figures.gallery` makes them.",
         "## Environments",
         "What each asks for is in [environments.md](environments.md#ids). Scripted experts act; a star marks a trained "
         "policy.",
