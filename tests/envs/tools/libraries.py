@@ -131,7 +131,7 @@ def in_skrl(output: str, mode: str) -> Iterator[Seen]:
     import torch
     from skrl.envs.wrappers.torch import wrap_env
 
-    envs = wrap_env(batch(output, mode), wrapper="gymnasium")
+    envs = wrap_env(batch(output, mode))
     envs._env.reset(seed=0)
     envs.reset()
     for _ in range(STEPS):
