@@ -345,7 +345,7 @@ class Solver:
         if len(self.model.scene.colliders) != self.model.collider_count:
             raise ValueError("the scene's colliders changed after its Model was made: add them before Model(scene)")
         asked = control.has_forces, control.has_wind, control.has_force_limit
-        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, *asked)
+        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, self.packs, *asked)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             self._launches = self._record(state, control, ctrl_dt)
             self._launched_for = key

@@ -1,5 +1,7 @@
 """Environments that are awake share lanes for the time of a step: the same bits, and all back in their places."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -92,30 +94,40 @@ def test_packing_changes_no_bit_of_anything() -> None:
 
 
 class Stop:
-    """A launch that notes which lanes are awake, and is interrupted."""
+    """A launch that notes where everything is, and is interrupted."""
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.moving = np.zeros(0, dtype=bool)
+        self.found: dict[str, np.ndarray] = {}
 
     def launch(self) -> None:
-        self.moving = self.state.get_velocities().any(axis=(1, 2))
+        self.found = self.state.save()
         raise KeyboardInterrupt
 
 
-def test_those_that_are_awake_fill_the_first_groups_and_an_interrupt_brings_them_back() -> None:
-    batch = Batch(True)
-    batch.blow(6)
-    batch.step(SETTLING)
-    before, moving = batch.numbers(), batch.state.get_velocities().any(axis=(1, 2))
-    stop = Stop(batch.state)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_those_that_are_awake_fill_the_first_groups_and_an_interrupt_brings_them_back(dtype: Any) -> None:
+    model = Model(towel(), ENVS, dtype=dtype, lanes=LANES)
+    state, control = State(model), Control(model)
+    places = np.random.default_rng(0).normal(size=(ENVS, model.particle_count, 3))
+    state.set_positions(places)
+    rest = np.full(model.group_count * LANES, 1.0)  # a long time at rest
+    rest[[3, 6]] = 0.1
+    memory = state.memory_scalar.numpy().copy()
+    memory[:, model.rest_memory] = rest.reshape(-1, LANES)
+    state.memory_scalar.assign(memory)
+    state.hold(np.where(np.arange(ENVS) == 10, 2, -1)[:, None])
+    control.move_collider(1, (np.arange(ENVS)[:, None] == 13) * np.array((0.0, 1e-9, 0.0)))
+    before, stop = state.save(), Stop(state)
     with pytest.raises(KeyboardInterrupt):
-        Packed([stop], batch.state, batch.control, 0, batch.model.group_count).launch()
-    needed = -(-int(moving.sum()) // LANES)
-    assert moving[LANES * needed :].any() and moving.sum() == stop.moving.sum()
-    assert not stop.moving[LANES * needed :].any()
-    for name, values in batch.numbers().items():
+        Packed([stop], state, control, 0, model.group_count).launch()
+    now = np.array(
+        [np.flatnonzero((before["positions"] == row).all(axis=(1, 2)))[0] for row in stop.found["positions"]]
+    )
+    assert set(now[:LANES]) == {3, 6, 10, 13}
+    for name, values in state.save().items():
         assert_array_equal(values, before[name], err_msg=name)
+        assert_array_equal(stop.found[name], before[name][now], err_msg=name)
 
 
 def test_every_array_is_known_to_belong_to_an_environment_or_to_be_scratch() -> None:
