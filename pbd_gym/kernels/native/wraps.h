@@ -9,8 +9,8 @@
 // Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole.
 // Which way it would slip is taken from a first solve, without friction. One in which friction would turn that round
 // sticks: one particle of it is held where it would be, had it not slipped. What the weight of particles makes of
-// friction comes with their contacts, and so does all friction of lines of one segment. Jacobi's method leaves chords, and so do threads of cloth that overlap a
-// collider: on its way out, cloth whose lengths jump is thrown.
+// friction comes with their contacts, and so does all friction of lines of one segment. Jacobi's method leaves chords,
+// and so do threads of cloth that overlap a collider: on its way out, cloth whose lengths jump is thrown.
 //
 // Taut lines are solved for in rounds, as straight ones are (kernels/solve/lines.py), but unrolled: displacements turn
 // with the string from one particle to the next, so that nothing holds back what slides. What tension presses on the
