@@ -15,7 +15,7 @@ import warp as wp
 
 from pbd_gym.kernels.colliders.contacts import make_collider_contacts
 from pbd_gym.kernels.colliders.poses import make_pose_motion
-from pbd_gym.kernels.colliders.supports import make_supports
+from pbd_gym.kernels.colliders.supports import make_forget, make_supports
 from pbd_gym.kernels.colliders.wrenches import make_take_up, make_wrenches
 from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
 from pbd_gym.kernels.contacts.leans import contact_rounds, make_leans
@@ -146,7 +146,7 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     control_, state_, substep_ = control_type(wide.vec), state_type(wide.vec), substep_type(wide.vec)
     body_ = body_type(wide.vec)
     predict, gather_wind = make_predict(wide, options, data), make_air_drag(wide, options, control_).gather
-    find_rigid = make_rigid(wide, options, data, parts, bouncing).find
+    find_rigid, forget = make_rigid(wide, options, data, parts, bouncing).find, make_forget(wide)
 
     @wp.func
     @no_type_check
@@ -158,6 +158,8 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
             if wp.static(options.wind):
                 gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
             predict(model, state, body, now, group, thread, threads)
+            if wp.static(options.supports):
+                forget(body, thread, threads)
         if wp.static(options.rigid):
             if asks(launch, wp.static(int(Phase.RIGID_FIND))):
                 barrier()  # bodies depend on the predictions of all threads
