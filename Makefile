@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One thread each: the physics has its own threads, and two pools on the same cores slow each other down.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-fast test-lerobot test-ray check docs bench bench-gpu learn-gpu clean
+.PHONY: demo newcomer test test-fast test-lerobot test-ray check docs bench bench-gpu learn-gpu clean
 
 demo: $(READY)  ## train an agent on PBDCloth-v0 within a minute, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
@@ -39,6 +39,9 @@ test-lerobot:  ## that LeRobot reads what collect writes and evaluates on our id
 	$(PYTHON) -m venv runs/lerobot-venv
 	runs/lerobot-venv/bin/python -m pip install --quiet 'lerobot[dataset]' pytest '.[lerobot]'
 	runs/lerobot-venv/bin/python -m pytest tests/training/data/test_lerobot_datasets.py tests/training/test_lerobot_eval.py
+
+newcomer:  ## a first hour, typed as the pages say, in a fresh clone and environment: some ten minutes
+	$(PYTHON) -m tests.newcomer runs/newcomer-$$(date +%s)
 
 bench: $(READY)  ## measure what docs/speed.md shows
 	$(BIN)/pbd-gym bench

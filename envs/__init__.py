@@ -19,25 +19,27 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.drop import ClothDropVectorEnv as ClothDropVectorEnv
     from pbd_gym.envs.cloth.flatten import ClothFlattenEnv as ClothFlattenEnv
     from pbd_gym.envs.cloth.flatten import ClothFlattenVectorEnv as ClothFlattenVectorEnv
-    from pbd_gym.envs.cloth.fold import ClothFoldConfig as ClothFoldConfig
-    from pbd_gym.envs.cloth.fold import ClothFoldEnv as ClothFoldEnv
-    from pbd_gym.envs.cloth.fold import ClothFoldVectorEnv as ClothFoldVectorEnv
-    from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpledEnv as ClothFoldCrumpledEnv
-    from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpledVectorEnv as ClothFoldCrumpledVectorEnv
-    from pbd_gym.envs.cloth.fold_crumpled_picture import (
+    from pbd_gym.envs.cloth.folding.fold import ClothFoldConfig as ClothFoldConfig
+    from pbd_gym.envs.cloth.folding.fold import ClothFoldEnv as ClothFoldEnv
+    from pbd_gym.envs.cloth.folding.fold import ClothFoldVectorEnv as ClothFoldVectorEnv
+    from pbd_gym.envs.cloth.folding.fold_crumpled import ClothFoldCrumpledEnv as ClothFoldCrumpledEnv
+    from pbd_gym.envs.cloth.folding.fold_crumpled import ClothFoldCrumpledVectorEnv as ClothFoldCrumpledVectorEnv
+    from pbd_gym.envs.cloth.folding.fold_crumpled_picture import (
         ClothFoldCrumpledPictureConfig as ClothFoldCrumpledPictureConfig,
     )
-    from pbd_gym.envs.cloth.fold_crumpled_picture import ClothFoldCrumpledPictureEnv as ClothFoldCrumpledPictureEnv
-    from pbd_gym.envs.cloth.fold_crumpled_picture import (
+    from pbd_gym.envs.cloth.folding.fold_crumpled_picture import (
+        ClothFoldCrumpledPictureEnv as ClothFoldCrumpledPictureEnv,
+    )
+    from pbd_gym.envs.cloth.folding.fold_crumpled_picture import (
         ClothFoldCrumpledPictureVectorEnv as ClothFoldCrumpledPictureVectorEnv,
     )
-    from pbd_gym.envs.cloth.fold_diagonal import ClothFoldDiagonalEnv as ClothFoldDiagonalEnv
-    from pbd_gym.envs.cloth.fold_diagonal import ClothFoldDiagonalVectorEnv as ClothFoldDiagonalVectorEnv
-    from pbd_gym.envs.cloth.fold_drop import ClothFoldDropEnv as ClothFoldDropEnv
-    from pbd_gym.envs.cloth.fold_drop import ClothFoldDropVectorEnv as ClothFoldDropVectorEnv
-    from pbd_gym.envs.cloth.fold_twice import ClothFoldTwiceConfig as ClothFoldTwiceConfig
-    from pbd_gym.envs.cloth.fold_twice import ClothFoldTwiceEnv as ClothFoldTwiceEnv
-    from pbd_gym.envs.cloth.fold_twice import ClothFoldTwiceVectorEnv as ClothFoldTwiceVectorEnv
+    from pbd_gym.envs.cloth.folding.fold_diagonal import ClothFoldDiagonalEnv as ClothFoldDiagonalEnv
+    from pbd_gym.envs.cloth.folding.fold_diagonal import ClothFoldDiagonalVectorEnv as ClothFoldDiagonalVectorEnv
+    from pbd_gym.envs.cloth.folding.fold_drop import ClothFoldDropEnv as ClothFoldDropEnv
+    from pbd_gym.envs.cloth.folding.fold_drop import ClothFoldDropVectorEnv as ClothFoldDropVectorEnv
+    from pbd_gym.envs.cloth.folding.fold_twice import ClothFoldTwiceConfig as ClothFoldTwiceConfig
+    from pbd_gym.envs.cloth.folding.fold_twice import ClothFoldTwiceEnv as ClothFoldTwiceEnv
+    from pbd_gym.envs.cloth.folding.fold_twice import ClothFoldTwiceVectorEnv as ClothFoldTwiceVectorEnv
     from pbd_gym.envs.cloth.hang import ClothHangConfig as ClothHangConfig
     from pbd_gym.envs.cloth.hang import ClothHangEnv as ClothHangEnv
     from pbd_gym.envs.cloth.hang import ClothHangVectorEnv as ClothHangVectorEnv

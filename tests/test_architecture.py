@@ -84,6 +84,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "envs": (*CORE, *ENGINE),
     **{room: ("", *CORE[place:], *DRAWING, *ENGINE) for place, room in enumerate(CORE)},
     "envs.cloth": (*CORE, *ENGINE),
+    "envs.cloth.folding": ("envs.cloth", *CORE, *ENGINE),
     "envs.rope": (*CORE, *ENGINE),
     "envs.soft": (*CORE, *ENGINE),
     "envs.water": (*CORE, *ENGINE),

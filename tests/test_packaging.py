@@ -51,7 +51,9 @@ def test_the_wheel_has_every_module(wheel: set[str]) -> None:
         assert "/".join([SOURCES[folder], *rest]) in wheel
 
 
-@pytest.mark.parametrize("name", ["pbd_gym/py.typed", "pbd_gym/training/reports/benchmark_result.json"])
+@pytest.mark.parametrize(
+    "name", ["pbd_gym/py.typed", "pbd_gym/training/reports/benchmark_result.json", "pbd_gym/demos/soft/hare.npz"]
+)
 def test_the_wheel_has_what_is_no_python(name: str, wheel: set[str]) -> None:
     assert name in wheel
 

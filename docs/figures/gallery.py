@@ -133,30 +133,28 @@ def save(name: str, pictures: list[np.ndarray]) -> None:
 
 def page() -> str:
     """Return docs/gallery.md."""
-    tasks = [
-        (e.id, f"`{e.id}`{MARKS[ACTORS.get(e.id, 'expert')]}: {e.summary}", f"gallery/{e.id}.gif") for e in ENTRIES
-    ]
-    demos = [(e.name, f"`{e.name}`: {e.summary}", f"gallery/{e.name}.gif") for e in DEMOS]
+    tasks = [(e.id, MARKS[ACTORS.get(e.id, "expert")]) for e in ENTRIES]
     parts = [
         "# Gallery",
-        "Made by `python -m docs.figures.gallery`. Films run in real time; long episodes run faster, so that none "
-        f"takes more than {SECONDS:g} s.",
+        f"Films run in real time, long ones faster: none takes more than {SECONDS:g} s. "
+        "`python -m docs.figures.gallery` makes them.",
         "## Environments",
-        "Scripted experts act; where there is a star, a trained policy.",
+        "What each asks for is in [environments.md](environments.md#ids). Scripted experts act; a star marks a trained "
+        "policy.",
         *table(tasks),
         "## Demonstrations",
-        "`pbd-gym demo NAME` runs them.",
-        *table(demos),
+        "`pbd-gym demo NAME` runs them; [demonstrations.md](demonstrations.md) has their equations.",
+        *table([(e.name, "") for e in DEMOS]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def table(entries: list[tuple[str, str, str]], columns: int = 4) -> Iterator[str]:
-    """Return a Markdown table of pictures with their texts below."""
+def table(entries: list[tuple[str, str]], columns: int = 4) -> Iterator[str]:
+    """Return a Markdown table of films with their names, and marks, below."""
     lines = ["|" + " |" * columns, "|" + "---|" * columns]
     for k in range(0, len(entries), columns):
         row = entries[k : k + columns]
-        cells = [f"![{name}]({path})<br>{text}" for name, text, path in row]
+        cells = [f"![{name}](gallery/{name}.gif)<br>`{name}`{mark}" for name, mark in row]
         lines.append("| " + " | ".join(cells + [""] * (columns - len(cells))) + " |")
     yield "\n".join(lines)
 

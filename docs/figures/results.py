@@ -53,9 +53,9 @@ def runs_of(env_id: str, method: str) -> list[dict[str, str]]:
 
 
 def success(runs: list[dict[str, str]]) -> str:
-    """Return the mean success over seeds and, where there are several, the lowest and the highest."""
+    """Return the mean success over seeds and, where they differ, the lowest and the highest."""
     found = [100 * float(row["success_rate"]) for row in runs]
-    spread = f" ({min(found):.0f} to {max(found):.0f})" if len(found) > 1 else ""
+    spread = f" ({min(found):.0f}\N{EN DASH}{max(found):.0f})" if min(found) < max(found) else ""
     return f"{np.mean(found):.0f} %{spread}"
 
 
@@ -76,8 +76,8 @@ def cost(runs: list[dict[str, str]]) -> str:
 
 
 def summary(runs: list[dict[str, str]]) -> list[str]:
-    """Return the cells on the runs of a method, empty ones if there are none."""
-    return [success(runs), performance(runs)] if runs else ["", ""]
+    """Return the cells on the runs of a method, empty ones if there are none; success is in percent."""
+    return [success(runs).replace(" %", ""), performance(runs)] if runs else ["", ""]
 
 
 def markdown(header: tuple[str, ...], rows: list[list[str]]) -> str:
@@ -92,16 +92,16 @@ def table() -> str:
     baselines = {row["id"]: row for row in rows_of("baselines.csv")}
     for entry in ENTRIES:
         known = baselines.get(entry.id, {})
-        expert = f"{spaced(known['expert_success'])}, {known['expert']}" if known.get("expert") else ""
+        expert = f"{known['expert_success'].rstrip('%')}, {known['expert']}" if known.get("expert") else ""
         rows.append([f"`{entry.id}`", *summary(runs_of(entry.id, "ppo")), expert, known.get("random", "")])
-    return markdown(("id", "success of PPO", "performance", "expert", "random"), rows)
+    return markdown(("id", "success of PPO [%]", "performance", "expert", "random"), rows)
 
 
 def imitations() -> str:
     """Return the table of imitation in Markdown."""
     runs = {entry.id: runs_of(entry.id, IMITATION) for entry in ENTRIES}
     rows = [[f"`{env_id}`", *summary(found)] for env_id, found in runs.items() if found]
-    return markdown(("id", "success of imitation", "performance"), rows)
+    return markdown(("id", "success of imitation [%]", "performance"), rows)
 
 
 def seeds() -> str:

@@ -1,4 +1,4 @@
-"""One page a demonstration: its film, its equation from docs/demonstrations.md, what it teaches, and its options."""
+"""One page a demonstration: its film, its equation from docs/demonstrations.md, its docstring, and its options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_pages(folder: Path) -> None:
     rows = equations()
     for entry in DEMOS:
         shutil.copyfile(DOCS / "gallery" / f"{entry.name}.gif", place / f"{entry.name}.gif")
-        (place / f"{entry.name}.md").write_text(page(entry, *rows[entry.name]))
+        (place / f"{entry.name}.md").write_text(page(entry, rows[entry.name]))
     listed = "\n".join(f"| [`{entry.name}`]({entry.name}.md) | {entry.summary} |" for entry in DEMOS)
     names = "\n".join(entry.name for entry in DEMOS)
     (place / "index.md").write_text(
@@ -30,20 +30,15 @@ def write_pages(folder: Path) -> None:
     )
 
 
-def equations() -> dict[str, tuple[str, str]]:
-    """Return what each demonstration computes and what it teaches, from the tables of docs/demonstrations.md."""
+def equations() -> dict[str, str]:
+    """Return what each demonstration computes, from the tables of docs/demonstrations.md."""
     text = (DOCS / "demonstrations.md").read_text()
     rows = re.findall(r"^\| `([\w-]+)`[^|]*\|(.*)\|\s*$", text, re.MULTILINE)
-    names, found = {entry.name for entry in DEMOS}, {}
-    for name, cells in rows:
-        if name not in names:
-            continue
-        computes, teaches = re.split(r"(?<!\\)\|", cells)
-        found[name] = computes.strip().replace(r"\|", "|"), teaches.strip().replace(r"\|", "|")
-    return found
+    names = {entry.name for entry in DEMOS}
+    return {name: computes.strip().replace(r"\|", "|") for name, computes in rows if name in names}
 
 
-def page(entry: Entry, computes: str, teaches: str) -> str:
+def page(entry: Entry, computes: str) -> str:
     """Return the page of a demonstration."""
     about = inspect.getdoc(find(entry.name))
     return f"""# {entry.name}
@@ -52,10 +47,7 @@ def page(entry: Entry, computes: str, teaches: str) -> str:
 
 ![{entry.name}: {entry.summary}]({entry.name}.gif)
 
-| | |
-|---|---|
-| computes | {computes} |
-| teaches | {teaches} |
+It computes: {computes}
 
 ```bash
 pbd-gym demo {entry.name}                          # a window

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.cloth.fold import FIXATION
-from pbd_gym.envs.cloth.moves import fold_over, unfold, worst_pair
+from pbd_gym.envs.cloth.moves import FIXATION, fold_over, unfold, worst_pair
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.cloth.unfold import folded
 from pbd_gym.envs.core.base.single import TaskEnv

@@ -18,6 +18,9 @@ another layer, half a centimetre below.
 NEARER = 0.01
 """Advantage of an edge, in distance from its goal, for each metre that it is nearer to the hands."""
 
+FIXATION = 1.2
+"""Weight of how far the half that a fold leaves in its place has moved, relative to the distance between the halves."""
+
 
 def hanging_height(flat: np.ndarray) -> np.ndarray:
     """Return the vector up from the last row of a hanging towel to its first, shape (3,) [m]."""

@@ -28,8 +28,8 @@ def board() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def test_bundled_agents(board: dict[tuple[str, str], tuple[str, str]]) -> None:
-    rows = table("agents.md", "id | success | normalized performance | trained by")
-    found = {(row[0], "trained"): (row[2], row[1].removesuffix(" %")) for row in rows}
+    rows = table("agents.md", "id | success [%] | normalized performance | trained by")
+    found = {(row[0], "trained"): (row[2], row[1]) for row in rows}
     assert found == {key: figures for key, figures in board.items() if key[1] == "trained"}
 
 

@@ -37,7 +37,7 @@ def test_cells_have_mean_spread_and_cost() -> None:
         {"success_rate": rate, "normalized_performance": value, "steps": "250000", "training_seconds": "120",
          "cpu_seconds": "60"} for rate, value in (("0.9", "0.5"), ("1.0", "0.7"))
     ]  # fmt: skip
-    assert results.success(runs) == "95 % (90 to 100)" and results.success(runs[:1]) == "90 %"
+    assert results.success(runs) == "95 % (90\N{EN DASH}100)" and results.success(runs[:1]) == "90 %"
     assert results.performance(runs) == "0.60 ± 0.14" and results.performance(runs[:1]) == "0.50"
     assert results.cost(runs) == "2 seeds; 0.25 M steps, 2 min, CPU 1 min"
     assert results.cost(runs[:1]).startswith("1 seed;")

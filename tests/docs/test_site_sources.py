@@ -28,7 +28,7 @@ def test_links_are_led_elsewhere_but_not_in_code() -> None:
     expected = text.replace("](x.md", "](N/x.md").replace("(p", "(N/p").replace("(q", "(N/q").replace("(y", "(N/y")
     expected = expected.replace("```text\n[a](N/x.md)", "```text\n[a](x.md)")
     assert relinked(text, lambda target, _: f"N/{target}") == expected
-    assert target_of("docs/a.md", "../envs/cloth/fold.py#x") == ("envs/cloth/fold.py", "#x")
+    assert target_of("docs/a.md", "../envs/cloth/folding/fold.py#x") == ("envs/cloth/folding/fold.py", "#x")
     assert target_of("README.md", "docs/a.md") == ("docs/a.md", "")
 
 
@@ -102,8 +102,8 @@ def code_of(name: str) -> list[dict[str, Any]]:
 def test_pages_of_demonstrations() -> None:
     rows = demonstrations.equations()
     for entry in DEMOS:
-        text = demonstrations.page(entry, *rows[entry.name])
-        assert f"| computes | {rows[entry.name][0]} |" in text and "| option | default |" in text
+        text = demonstrations.page(entry, rows[entry.name])
+        assert f"It computes: {rows[entry.name]}\n" in text and "| option | default |" in text
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -89,7 +89,13 @@ NAMED: dict[str, dict[str, Range]] = {
         "viscosity": (0.3, 1.8),
     },
 }
-"""Ranges by their name in ``randomize``. docs/randomization.md names the source of each number."""
+"""Ranges by their name in ``randomize``. docs/randomization.md names the source of each number.
+
+Gravity: the source adds N(0, 0.4 m/s^2) to each coordinate, and two standard deviations are 0.08 of 9.81 m/s^2.
+Stiffness: the source's code (``utils/mujoco_model_kwargs.py`` in hietalajulius/dynamic-cloth-folding) draws time
+constants of cloth from 0.01 to 0.05 s, and MuJoCo's stiffness is their inverse square, a ratio of 25. Viscosity: water
+has 0.28, 1.79 and 1.00 mPa s at 100, 0 and 20 degrees Celsius.
+"""
 
 
 class NamedRanges(dict[str, Range]):

@@ -34,6 +34,21 @@ ASLEEP, STIRRED = 0, 1
 """Columns of ``contacts.asleep``: whether an environment sleeps, and how many particles have kept it from rest."""
 
 
+@wp.func
+@no_type_check
+def is_held(held: wp.array2d[wp.int32], collider_motion: wp.array3d[Any], env: int):
+    """Return whether a hand holds something in an environment, or a collider moves."""
+    found = bool(False)
+    for grip in range(held.shape[1]):
+        if held[env, grip] >= 0:
+            found = True
+    for k in range(collider_motion.shape[1]):
+        for number in range(6):
+            if collider_motion[env, k, number] != collider_motion.dtype(0.0):
+                found = True
+    return found
+
+
 class Sleep(NamedTuple):
     """Warp functions for all threads of a group."""
 
@@ -68,19 +83,8 @@ def _make_no_sleep(wide: Wide, data: Any) -> Sleep:
 
 
 @functools.cache
-def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
-    """Build both functions of :class:`Sleep`.
-
-    Args:
-        wide: lane count and precision.
-        options: options that the kernel is compiled for.
-        data: the struct of the whole model, with contacts of surfaces if environments sleep.
-    """
-    if not options.sleep:
-        return _make_no_sleep(wide, data)
-    vec, scalar, lanes, pick, exceeds = wide.vec, wide.scalar, wide.lanes, wide.pick, wide.exceeds
-    control_, state_, substep_ = control_type(wide.vec), state_type(wide.vec), substep_type(wide.vec)
-    settings_ = settings_type(scalar)
+def _make_rest_column(data: Any) -> Any:
+    """Build the function for the place of the time at rest among what is remembered."""
 
     @wp.func
     @no_type_check
@@ -88,19 +92,15 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
         """Return the place of the time at rest among what is remembered; the number of piercings follows it."""
         return model.particle_contacts.first_memory + model.particle_contacts.members.shape[0]
 
-    @wp.func
-    @no_type_check
-    def is_held(control: control_, state: state_, env: int):
-        """Return whether a hand holds something in an environment, or a collider moves."""
-        held = bool(False)
-        for grip in range(state.held.shape[1]):
-            if state.held[env, grip] >= 0:
-                held = True
-        for k in range(control.collider_motion.shape[1]):
-            for number in range(6):
-                if control.collider_motion[env, k, number] != scalar(0.0):
-                    held = True
-        return held
+    return rest_column
+
+
+def _make_doze(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build :attr:`Sleep.doze` where environments sleep."""
+    scalar, lanes, exceeds = wide.scalar, wide.lanes, wide.exceeds
+    vec: Any = wide.vec
+    control_, state_ = control_type(vec), state_type(vec)
+    rest_column = _make_rest_column(data)
 
     @wp.func
     @no_type_check
@@ -114,7 +114,7 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
         if thread == 0:
             for lane in range(int(wp.static(lanes))):
                 env = group * wp.static(lanes) + lane
-                held = is_held(control, state, env)
+                held = is_held(state.held, control.collider_motion, env)
                 time = state.memory[group, rest_column(model)]
                 rested = time[lane] >= scalar(wp.static(NEARLY * REST_TIME))
                 asleep[env, wp.static(ASLEEP)] = wp.where(rested and not held, 1, 0)
@@ -155,9 +155,18 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
                 state.slept_memory[group, k] = state.memory[group, k]
         return awake
 
+    return doze
+
+
+def _make_put_back(wide: Wide) -> Any:
+    """Build the function that puts environments back where they slept."""
+    scalar, pick = wide.scalar, wide.pick
+    vec: Any = wide.vec
+    state_ = state_type(vec)
+
     @wp.func
     @no_type_check
-    def put_back(model: data, state: state_, asleep: vec, group: int, thread: int, threads: int):
+    def put_back(state: state_, asleep: vec, group: int, thread: int, threads: int):
         """Put environments back where they slept."""
         none = vec(scalar(0.0))
         for i in range(thread, state.positions.shape[1], threads):
@@ -168,6 +177,15 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
                 state.velocities[group, i, axis] = pick(asleep, none, state.velocities[group, i, axis])
         for k in range(thread, state.memory.shape[1], threads):
             state.memory[group, k] = pick(asleep, state.slept_memory[group, k], state.memory[group, k])
+
+    return put_back
+
+
+def _make_stirred(wide: Wide, data: Any) -> Any:
+    """Build the function that counts the particles for which environments are not at rest."""
+    scalar, exceeds = wide.scalar, wide.exceeds
+    vec: Any = wide.vec
+    state_, substep_, settings_ = state_type(vec), substep_type(vec), settings_type(scalar)
 
     @wp.func
     @no_type_check
@@ -197,6 +215,16 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
             count += wp.cw_mul(all, exceeds(wp.abs(state.memory[group, first + k]), scalar(0.0), none))
         return count
 
+    return stirred
+
+
+def _make_settle(wide: Wide, data: Any) -> Any:
+    """Build :attr:`Sleep.settle` where environments sleep."""
+    scalar, lanes, pick = wide.scalar, wide.lanes, wide.pick
+    vec: Any = wide.vec
+    state_, substep_, settings_ = state_type(vec), substep_type(vec), settings_type(scalar)
+    rest_column, put_back, stirred = _make_rest_column(data), _make_put_back(wide), _make_stirred(wide, data)
+
     @wp.func
     @no_type_check
     def settle(model: data, settings: settings_, state: state_, now: substep_, group: int, thread: int, threads: int):
@@ -210,7 +238,7 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
                 slept = 1
         if wp.static(lanes > 1):
             if slept != 0:
-                put_back(model, state, flags, group, thread, threads)
+                put_back(state, flags, group, thread, threads)
         count = stirred(model, settings, state, now, group, thread, threads)
         for lane in range(int(wp.static(lanes))):
             found = int(wp.min(count[lane], scalar(wp.static(float(MOST)))))
@@ -252,4 +280,18 @@ def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
                 state.velocities[group, i, axis] = pick(still, zero, state.velocities[group, i, axis])
         barrier()
 
-    return Sleep(doze, settle)
+    return settle
+
+
+@functools.cache
+def make_sleep(wide: Wide, options: SweepOptions, data: Any) -> Sleep:
+    """Build both functions of :class:`Sleep`.
+
+    Args:
+        wide: lane count and precision.
+        options: options that the kernel is compiled for.
+        data: the struct of the whole model, with contacts of surfaces if environments sleep.
+    """
+    if not options.sleep:
+        return _make_no_sleep(wide, data)
+    return Sleep(_make_doze(wide, options, data), _make_settle(wide, data))

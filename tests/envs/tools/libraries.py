@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ COUNT, LIMIT, STEPS = 3, 4, 10
 ACTION = 0.5
 """Every number of every action: a cloth that is carried somewhere, so that observations differ from step to step."""
 YES = "yes"
-HEAD = "| library | output | NextStep | SameStep | Disabled |"
+HEAD = "| library | `numpy`: NextStep | SameStep | Disabled | `torch`: NextStep | SameStep | Disabled |"
 
 
 class Seen(NamedTuple):
@@ -130,7 +131,7 @@ def in_skrl(output: str, mode: str) -> Iterator[Seen]:
     import torch
     from skrl.envs.wrappers.torch import wrap_env
 
-    envs = wrap_env(batch(output, mode), wrapper="gymnasium")
+    envs = wrap_env(batch(output, mode))
     envs._env.reset(seed=0)
     envs.reset()
     for _ in range(STEPS):
@@ -237,18 +238,18 @@ def table() -> dict[tuple[str, str, str], str]:
     cells: dict[tuple[str, str, str], str] = {}
     text = PAGE.read_text()
     for row in re.findall(r"^\|.*\|$", text[text.index(HEAD) :].split("\n\n")[0], re.MULTILINE)[2:]:
-        name, output, *found = (cell.strip() for cell in row.strip("|").split("|"))
-        cells |= {(name, output.strip("`"), mode): cell for mode, cell in zip(MODES, found, strict=True)}
+        name, *found = (cell.strip() for cell in row.strip("|").split("|"))
+        batches = itertools.product(OUTPUTS, MODES)
+        cells |= {(name, output, mode): cell for (output, mode), cell in zip(batches, found, strict=True)}
     return cells
 
 
 def write(cells: dict[tuple[str, str, str], str]) -> None:
     """Write the table into the page."""
-    rows = [HEAD, "|---|---|---|---|---|"]
+    rows = [HEAD, "|" + "---|" * HEAD[1:].count("|")]
     for name in TRIALS:
-        for output in OUTPUTS:
-            found = " | ".join(cells[name, output, mode] for mode in MODES)
-            rows.append(f"| {name} | `{output}` | {found} |")
+        found = " | ".join(cells[name, output, mode] for output in OUTPUTS for mode in MODES)
+        rows.append(f"| {name} | {found} |")
     text = PAGE.read_text()
     start = text.index(HEAD)
     rest = text[start:].partition("\n\n")[2]

@@ -94,7 +94,7 @@ def test_rl_games(tmp_path: Path) -> None:
 
 def test_skrl() -> None:
     wrap_env = imported("skrl.envs.wrappers.torch").wrap_env
-    env = wrap_env(gym.make_vec(ID, 3, **SMALL), wrapper="gymnasium")
+    env = wrap_env(gym.make_vec(ID, 3, **SMALL))  # recognised by itself
     states, _ = env.reset()
     states, rewards, *_ = env.step(imported("torch").zeros(3, 6))
     assert env.num_envs == 3 and states.shape == (3, 30) and rewards.shape == (3, 1)

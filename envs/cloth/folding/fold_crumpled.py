@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pbd_gym.envs.cloth.fold import Fold, halves
+from pbd_gym.envs.cloth.folding.fold import Fold, halves
 from pbd_gym.envs.cloth.heaps import Pulling, Spreading, hands_stay_low
 from pbd_gym.envs.cloth.moves import fold_over, tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.cloth.moves import fold_over
+from pbd_gym.envs.cloth.moves import FIXATION, fold_over
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
@@ -22,9 +22,6 @@ from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.measures import mean_distance_of_pairs
 from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import Condition, World
-
-FIXATION = 1.2
-"""Weight of the lower half's distance from its targets, relative to the distance between the halves."""
 
 
 @dataclass(frozen=True)

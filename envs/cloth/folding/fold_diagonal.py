@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pbd_gym.envs.cloth.fold import Fold
+from pbd_gym.envs.cloth.folding.fold import Fold
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pbd_gym.envs.cloth.fold import Fold, halves
+from pbd_gym.envs.cloth.folding.fold import Fold, halves
 from pbd_gym.envs.cloth.moves import fold_over, hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv

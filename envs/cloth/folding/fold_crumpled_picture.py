@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpled
+from pbd_gym.envs.cloth.folding.fold_crumpled import ClothFoldCrumpled
 from pbd_gym.envs.cloth.towel import ClothTaskConfig
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
