@@ -282,8 +282,8 @@ class FluidScene(BaseScene):
         if alone > 0.5 * len(solid):
             warnings.warn(
                 f"{alone} of {len(solid)} particles of solids have no other within {WIDEST_GAP:g} spacings of the "
-                f"fluid, which gets in between: the solids float too deep, or sink. Particles {fluid.spacing:g} m apart "
-                "would do",
+                "fluid, which gets in between: the solids float too deep, or sink. Particles "
+                f"{fluid.spacing:g} m apart would do",
                 stacklevel=3,
             )
 
