@@ -106,7 +106,7 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
     scalar = numbers.scalar
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_, substep_ = settings_type(scalar), state_type(numbers.vec), substep_type(numbers.vec)
-    arrive_grips, arrive_colliders = make_grip_motion(numbers)[1], make_pose_motion(numbers).arrive
+    arrive_grips, arrive_colliders = make_grip_motion(numbers, options.waits)[1], make_pose_motion(numbers).arrive
     solids_: Any = solid_type(numbers.scalar)
     report_forces, report_wrenches = make_grip_forces(numbers, options.forces)[1], make_wrenches(numbers).report
     count_inverted = make_inverted(numbers)
@@ -356,7 +356,7 @@ def make_step(
     turn_rigid, solve_rigid = make_rigid(*whole)[1:3]
     start, settle = make_start(*whole), make_settle(*whole, kinds)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
-    hold = make_tethers(numbers, options, data)[1] if options.anchors else None
+    hold, wait = make_tethers(numbers, options, data)[1:] if options.anchors else (None, None)
     support = make_supports(numbers, parts) if options.supports else None
     next_omega, touch = make_next_omega(scalar), make_contact_phases(numbers, options, data, parts)
     chosen = (has_fluid or options.rigid, options.surfaces, options.supports, options.wrenches)
@@ -421,6 +421,9 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
                         project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
                 touch(launch, model, colliders, settings, state, body, now, substep, iteration, group, thread, threads)
+                if wp.static(options.waits):
+                    if iteration + 1 == settings.iterations:
+                        wait(state, body, now.h, group, thread, threads)
                 if wp.static(options.rigid):
                     if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
                         solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)

@@ -44,6 +44,10 @@ class Tethers(NamedTuple):
     in environments with two anchors too far apart by more than the factor ``least``, or in all if that is 0; ends with
     a barrier.
     """
+    wait: Any
+    """Function (state, body, h, group, thread, thread_count): lets hands wait where cloth does not follow; begins and
+    ends with a barrier.
+    """
 
 
 @functools.cache
@@ -152,4 +156,28 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         )  # fmt: skip
         barrier()
 
-    return Tethers(measure, hold)
+    waits = "body, lengths, bounds, tethered, h, held, group, thread, thread_count"
+
+    @wp.func_native(call("wait_for_cloth", lanes_type(lanes, scalar), chosen, arguments=waits))
+    def wait_for_cloth(
+        body: body_,
+        lengths: wp.array2d[vec],
+        bounds: wp.array2d[wp.int32],
+        tethered: wp.array2d[wp.int32],
+        h: scalar,
+        held: int,
+        group: int,
+        thread: int,
+        thread_count: int,
+    ) -> None: ...
+
+    @wp.func
+    @no_type_check
+    def wait(state: state_, body: body_, h: scalar, group: int, thread: int, thread_count: int):
+        barrier()
+        wait_for_cloth(
+            body, state.tether_lengths[group], state.tether_bounds[group], state.tethered, h, state.held.shape[1],
+            group, thread, thread_count,
+        )  # fmt: skip
+
+    return Tethers(measure, hold, wait)
