@@ -37,7 +37,7 @@ from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.solve.inverted import make_inverted
 from pbd_gym.kernels.solve.iterations import make_correct, make_damping, make_next_omega, make_sweeps
-from pbd_gym.kernels.solve.tethers import PULLED, make_tethers
+from pbd_gym.kernels.solve.tethers import PULLED, make_tethers, make_wait
 
 
 @wp.func
@@ -219,6 +219,7 @@ def make_settle(
     settle_fluid = make_fluid(wide, options, data, parts, bouncing).settle
     settle_rigid = make_rigid(wide, options, data, parts, bouncing).settle
     damp = make_damping(wide, options, data, kinds)
+    wait = make_wait(wide, options) if options.waits else None
 
     @wp.func
     @no_type_check
@@ -226,6 +227,8 @@ def make_settle(
         launch: Launch, model: data, settings: settings_, control: control_, state: state_, body: body_,
         now: substep_, substep: int, group: int, thread: int, threads: int,
     ):  # fmt: skip
+        if wp.static(options.waits):
+            wait(state, body, now.h, group, thread, threads)
         if wp.static(options.wind):
             if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
                 blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)
@@ -356,7 +359,7 @@ def make_step(
     turn_rigid, solve_rigid = make_rigid(*whole)[1:3]
     start, settle = make_start(*whole), make_settle(*whole, kinds)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
-    hold, wait = make_tethers(numbers, options, data)[1:] if options.anchors else (None, None)
+    hold = make_tethers(numbers, options, data)[1] if options.anchors else None
     support = make_supports(numbers, parts) if options.supports else None
     next_omega, touch = make_next_omega(scalar), make_contact_phases(numbers, options, data, parts)
     chosen = (has_fluid or options.rigid, options.surfaces, options.supports, options.wrenches)
@@ -421,9 +424,6 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
                         project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
                 touch(launch, model, colliders, settings, state, body, now, substep, iteration, group, thread, threads)
-                if wp.static(options.waits):
-                    if iteration + 1 == settings.iterations:
-                        wait(state, body, now.h, group, thread, threads)
                 if wp.static(options.rigid):
                     if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
                         solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)

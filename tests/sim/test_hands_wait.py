@@ -15,9 +15,7 @@ STEP = 0.02  # that a hand takes in a control step [m]
 SLACK = constant("FOLLOWING") * SIZE + constant("FOLLOWING_LEAST")
 
 
-def pulled(
-    ways: list[float], waits: bool = True, envs: int = 1, lanes: int = 1, block_dim: int | None = None
-) -> State:
+def pulled(ways: list[float], waits: bool = True, envs: int = 1, lanes: int = 1, block_dim: int | None = None) -> State:
     """Return the state after a hand has gone along x, so far in each control step, in all environments but the last.
 
     Another hand holds the same edge of a hanging strip at its other end, and stays.

@@ -8,7 +8,6 @@ import warp as wp
 from pbd_gym.kernels.data.step import control_type, settings_type, state_type
 from pbd_gym.kernels.lanes.wide import Wide
 
-
 DRIFT = 1e-5
 """Distance from its target that a held particle has by rounding alone, at most [m]."""
 

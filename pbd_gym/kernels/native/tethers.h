@@ -186,7 +186,8 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Lengths& lengths, con
                 const V limit = T(1.0 + FOLLOWING) * L::load(rest + (a * (Index)count + i) * LANES, lane) +
                                 T(FOLLOWING_LEAST) * size;
                 const V ux = px - ax, uy = py - ay, uz = pz - az, vx = px - bx, vy = py - by, vz = pz - bz;
-                const V now = root(ux * ux + uy * uy + uz * uz) - limit, old = root(vx * vx + vy * vy + vz * vz) - limit;
+                const V now = root(ux * ux + uy * uy + uz * uz) - limit,
+                        old = root(vx * vx + vy * vy + vz * vz) - limit;
                 const auto lags = (now > V(T(0))) & (now > old);
                 if (!any(lags)) continue;
                 // Distances from a point on a straight way are below those between its ends' ones.

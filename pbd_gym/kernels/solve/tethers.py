@@ -44,10 +44,12 @@ class Tethers(NamedTuple):
     in environments with two anchors too far apart by more than the factor ``least``, or in all if that is 0; ends with
     a barrier.
     """
-    wait: Any
-    """Function (state, body, h, group, thread, thread_count): lets hands wait where cloth does not follow; begins and
-    ends with a barrier.
-    """
+
+
+def _options_type(options: SweepOptions) -> str:
+    """Return the C++ name of ``pbd::TetherOptions`` for the options of a kernel."""
+    row, size_column = 4 if options.packed else 3, int(SIZE) if options.varied else -1
+    return f"pbd::TetherOptions<{max(options.anchors, 1)}, {row}, {size_column}, {int(options.grip_forces)}>"
 
 
 @functools.cache
@@ -129,8 +131,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         if thread == 0:
             settle(model, state, group)
 
-    row, size_column = 4 if options.packed else 3, int(SIZE) if options.varied else -1
-    chosen = f"pbd::TetherOptions<{max(options.anchors, 1)}, {row}, {size_column}, {int(options.grip_forces)}>"
+    chosen = _options_type(options)
     given = f"body, lengths, bounds, tethered, pull, inv_h, least, {LOOSE}, group, thread, thread_count"
 
     @wp.func_native(call("pull_back", lanes_type(lanes, scalar), chosen, arguments=given))
@@ -156,9 +157,28 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         )  # fmt: skip
         barrier()
 
+    return Tethers(measure, hold)
+
+
+@functools.cache
+def make_wait(wide: Wide, options: SweepOptions) -> Any:
+    """Build the function that lets hands wait where the cloth that they hold does not follow.
+
+    Its arguments are (state, body, h, group, thread, thread_count); it begins and ends with a barrier.
+
+    Args:
+        wide: lane count and precision.
+        options: options that the kernel is compiled for, with anchors.
+    """
+    scalar: Any = wide.scalar
+    vec: Any = wide.vec
+    state_ = state_type(vec)
+    body_: Any = body_type(vec)
     waits = "body, lengths, bounds, tethered, h, held, group, thread, thread_count"
 
-    @wp.func_native(call("wait_for_cloth", lanes_type(lanes, scalar), chosen, arguments=waits))
+    @wp.func_native(
+        call("wait_for_cloth", lanes_type(wide.lanes, wide.scalar), _options_type(options), arguments=waits)
+    )
     def wait_for_cloth(
         body: body_,
         lengths: wp.array2d[vec],
@@ -180,4 +200,4 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
             group, thread, thread_count,
         )  # fmt: skip
 
-    return Tethers(measure, hold, wait)
+    return wait
