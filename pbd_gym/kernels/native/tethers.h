@@ -134,8 +134,9 @@ inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bo
 }
 
 // Let hands wait where the cloth that they hold does not follow: they take the part of their way of this substep on
-// which no particle gets farther from them than along the cloth, and an allowance. What is too far already may not get
-// farther; it may come nearer. A hand that waits goes on at its own speed in the next substep.
+// which no particle gets farther from them than along the cloth, and an allowance. What is too far already gets
+// farther no faster than tethers gather it, as cloth that is sheared does where it follows. A hand that waits goes on
+// at its own speed in the next substep.
 //
 // held: how many of the anchors are hands.
 template <class L, class Options, class Body, class Lengths, class Bounds, class Tethered>
@@ -191,7 +192,7 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Lengths& lengths, con
                 const auto lags = (now > V(T(0))) & (now > old);
                 if (!any(lags)) continue;
                 // Distances from a point on a straight way are below those between its ends' ones.
-                const V part = at_least(-old, 0) / at_least(now - old, 1e-30);
+                const V part = at_least(-old, T(GATHERING) * h) / at_least(now - old, 1e-30);
                 share = (lags & (part < share)) ? part : share;
             }
 #if PBD_BLOCK
