@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.runtime.checks import FARTHEST, finite, instance, number, shaped, whole
 from pbd_gym.scene.base import BaseScene
@@ -25,6 +27,9 @@ from pbd_gym.scene.fluids import (
     lattice,
     most_samples,
 )
+
+WIDEST_GAP = 1.2
+"""Largest distance of the particles of a solid that keeps fluid out of it, in spacings of the fluid."""
 
 
 class FluidScene(BaseScene):
@@ -218,11 +223,12 @@ class FluidScene(BaseScene):
 
         Args:
             indices: the particles, shape (k,), int, none of the fluid and none passed before.
-            volumes: volume of each [m^3], one number or shape (k,). By default samples share the volume around them,
-                which is right for sheets and ropes. For a solid give the volumes of its vertices
-                (:meth:`pbd_gym.geometry.tetmeshes.TetMesh.vertex_volumes`): they decide how deep it floats, and its
-                density counts from a tenth of the fluid's. The particles of a rigid shell have at least the volume that
-                they share, so that it holds water.
+            volumes: volume of each [m^3], one number or shape (k,). They decide how deep a body floats, whose density
+                then counts from a tenth of the fluid's. By default they are those of solids, soft or rigid, where the
+                particles belong to one; others share the volume around them, which is right for sheets and ropes. The
+                particles of a rigid shell have at least the volume that they share, so that it holds water.
+
+        Warns of a solid whose particles are so far apart that fluid gets into it.
 
         Raises:
             TypeError: for anything but numbers.
@@ -235,13 +241,18 @@ class FluidScene(BaseScene):
         if len(np.unique(known)) != len(known):
             raise ValueError("a particle of the fluid, or one passed before, cannot be a boundary of it")
         if volumes is None:
-            least, layers = LEAST_DENSITY, 2  # sheets and ropes fold
-            shares = boundary_volumes(fluid, self.positions[found])
+            own = self._solid_volumes(found)
+            solid = own > 0.0
+            self._warn_of_gaps(fluid, found[solid])
+            shares = own / fluid.spacing**fluid.dimension
+            shares[~solid] = boundary_volumes(fluid, self.positions[found[~solid]])
+            least = np.where(solid, LEAST_SOLID_DENSITY, LEAST_DENSITY)
+            layers = 1 if solid.all() else 2  # sheets and ropes fold
         else:
             given = finite("volumes", volumes, (len(found),))
             if (given <= 0.0).any():
                 raise ValueError("volumes must be above zero")
-            least, layers = LEAST_SOLID_DENSITY, 1
+            least, layers = np.full(len(found), LEAST_SOLID_DENSITY), 1
             shares = given / fluid.spacing**fluid.dimension
             # A wall is thinner than the regions it separates: its samples also represent the space behind it.
             walls = np.isin(found, [i for body in self.rigid_bodies if body.shell for i in body.indices])
@@ -253,6 +264,27 @@ class FluidScene(BaseScene):
             lightest=np.concatenate([fluid.lightest, 1.0 / (least * shares)]),
             most_samples=max(fluid.most_samples, layers * most_samples(fluid, self.positions[found], shares)),
         )
+
+    def _solid_volumes(self, particles: np.ndarray) -> np.ndarray:
+        """Return the volume [m^3] of particles of solids in space, 0 for others, shape (k,)."""
+        found = np.bincount(self.tets.ravel(), np.repeat(0.25 * self.tet_volumes, 4), self.particle_count)
+        for body in self.rigid_bodies:
+            found[body.indices] = 0.0 if body.shell else body.volumes
+        return found[particles] if self._flowing().dimension == 3 else np.zeros(len(particles))
+
+    def _warn_of_gaps(self, fluid: Fluid, solid: np.ndarray) -> None:
+        """Warn of particles of solids that are too far from one another to keep fluid out."""
+        if len(solid) < 2:
+            return
+        near = NeighbourGrid(self.positions[solid], WIDEST_GAP * fluid.spacing).pairs()
+        alone = len(solid) - len(np.unique(near))
+        if alone > 0.5 * len(solid):
+            warnings.warn(
+                f"{alone} of {len(solid)} particles of solids have no other within {WIDEST_GAP:g} spacings of the "
+                f"fluid, which gets in between: the solids float too deep, or sink. Particles {fluid.spacing:g} m apart "
+                "would do",
+                stacklevel=3,
+            )
 
     def set_fluid_capacity(self, capacity: int, boundary: int | None = None) -> None:
         """Set the capacity for the neighbours of a fluid particle.

@@ -110,14 +110,18 @@ def kept_weights(rows: Rows, inv_mass: np.ndarray) -> np.ndarray:
     with others of its kind; see :mod:`pbd_gym.sim.substeps`. A spring alone between two masses keeps everything.
 
     Args:
-        rows: particles of each constraint, shape (m, k), or m arrays of any lengths, which keep everything.
+        rows: particles of each constraint, shape (m, k), or m arrays of any lengths. Those of more than two particles
+            keep everything; those of two are lines of one segment.
         inv_mass: inverse masses of all particles [1/kg], shape (n,).
 
     Returns:
         Shape (m,), from 1/2 to 1.
     """
     if not isinstance(rows, np.ndarray):
-        return np.ones(len(rows))
+        kept, pairs = np.ones(len(rows)), np.flatnonzero([len(row) == 2 for row in rows])
+        if len(pairs):
+            kept[pairs] = kept_weights(np.stack([rows[k] for k in pairs]), inv_mass)
+        return kept
     light = inv_mass[rows]
     shared = np.bincount(rows.ravel(), minlength=len(inv_mass))[rows] > 1
     total = light.sum(axis=1)

@@ -28,6 +28,7 @@ from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out, tetrahedra
 from pbd_gym.sim.upload.colliders import arrange, fill_colliders, longest_segment
 from pbd_gym.sim.upload.contacts import fill_contacts, may_lean, pierced_edges
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
+from pbd_gym.sim.upload.ropes import going_round
 
 Order = Literal["colored", "given"]
 
@@ -162,7 +163,9 @@ class Model:
         """Scene number of each collider in the kernel's table."""
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
-        lines = [scene.constraints[name] for name, kind in kinds().items() if kind.chain and name in scene.constraints]
+        self.constraints = going_round(scene, any(part.shape.SWEPT for part in self.parts))
+        """Constraints by kind, as kernels solve them: see :mod:`pbd_gym.sim.upload.ropes`."""
+        lines = [self.constraints[name] for name, kind in kinds().items() if kind.chain and name in self.constraints]
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
         self.colliders = fill_colliders(
             self.dtype.type,
@@ -182,7 +185,7 @@ class Model:
     def _make_tables(self) -> None:
         """Create the struct that passes the scene to kernels, with a table for each component present."""
         scene = self.scene
-        self.kinds = tuple(kind for name, kind in kinds().items() if name in scene.constraints)
+        self.kinds = tuple(kind for name, kind in kinds().items() if name in self.constraints)
         """Constraint kinds that the scene uses; the kernel is compiled for these alone."""
         self.labels = tuple(scene.labels)
         """Names of the groups of constraints with separately adjustable stiffness."""
@@ -214,8 +217,8 @@ class Model:
         self.constraint_count = 0
         self.color_count = 0
         """Number of colours over all kinds, one after the other."""
-        chains = [line for kind in self.kinds if kind.chain for line in self.scene.constraints[kind.name].indices]
-        self.has_leans = may_lean(self.scene, chains)
+        chains = [line for kind in self.kinds if kind.chain for line in self.constraints[kind.name].indices]
+        self.has_leans = may_lean(self.scene, [line for line in chains if len(line) > 2])
         """Whether there are lines, and balls that they may pull against each other."""
         self.has_supports = len(chains) > 0 and any(part.shape.SWEPT for part in self.parts)
         """Whether there are lines, and colliders that they may lie over."""
@@ -228,7 +231,7 @@ class Model:
         """Count of numbers kept from substep to substep: the leans, one per constraint with memory, one per nozzle
         place, and one per colliding particle.
         """
-        used = [np.ravel(part) for kind in self.kinds for part in self.scene.constraints[kind.name].indices]
+        used = [np.ravel(part) for kind in self.kinds for part in self.constraints[kind.name].indices]
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
             self._upload_kind(kind, valence)
@@ -287,7 +290,7 @@ class Model:
 
     def _upload_kind(self, kind: Kind, valence: np.ndarray) -> None:
         """Upload the constraints of one kind, given the number of constraints at each particle, shape (n,)."""
-        batch = self.scene.constraints[kind.name]
+        batch = self.constraints[kind.name]
         rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         # Jacobi: with this share of its correction for each constraint, no sum of corrections overshoots (mass

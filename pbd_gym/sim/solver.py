@@ -26,6 +26,7 @@ from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
+from pbd_gym.sim.packing import Packed, packs
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
 from pbd_gym.sim.substeps import SOFTENING, SOFTER, needed_substeps, softer_than_material
@@ -205,6 +206,8 @@ class Solver:
         can_sleep = model.can_sleep and self.schedule == "block" and not (contact_forces or wrenches)
         self.sleep = switch("sleep", sleep) and can_sleep
         """Whether environments at rest sleep."""
+        self.packs = True
+        """Whether those that are awake share lanes with one another; for comparisons."""
         self.hands_wait = switch("hands_wait", hands_wait) and model.anchor_room > 0 and self.schedule == "block"
         """Whether hands wait where the cloth that they hold does not follow."""
         self.passages = switch("passages", passages)
@@ -350,7 +353,7 @@ class Solver:
         if len(self.model.scene.colliders) != self.model.collider_count:
             raise ValueError("the scene's colliders changed after its Model was made: add them before Model(scene)")
         asked = control.has_forces, control.has_wind, control.has_force_limit
-        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, *asked)
+        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, self.packs, *asked)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             self._launches = self._record(state, control, ctrl_dt)
             self._launched_for = key
@@ -437,7 +440,7 @@ class Solver:
                     [
                         *(self._passages.begin(state, *share) if self._passages else ()),
                         *record_casts(before, *share, model.group_count, False),
-                        *(self._record_piece(kernel, piece, inputs, *share) for piece in self._pieces(options)),
+                        *self._record_pieces(kernel, options, inputs, state, control, *share),
                         *record_casts(after, *share, model.group_count, True),
                         *self._record_slips(state, control, *share),
                         *(self._passages.end(state, *share) if self._passages else ()),
@@ -447,6 +450,22 @@ class Solver:
             ]
         AHEAD.note(kernel, *on_device)
         return replays
+
+    def _record_pieces(
+        self,
+        kernel: Any,
+        options: SweepOptions,
+        inputs: list[Any],
+        state: State,
+        control: Control,
+        first: int,
+        count: int,
+    ) -> list[Any]:
+        """Return the launches of the step kernel; environments that are awake share lanes where some can sleep."""
+        pieces = [self._record_piece(kernel, piece, inputs, first, count) for piece in self._pieces(options)]
+        if self.packs and packs(self.model, self.sleep and not self._doubled, count):
+            return [Packed(pieces, state, control, first, count)]
+        return pieces
 
     def _record_slips(self, state: State, control: Control, first: int, count: int) -> Iterator[Any]:
         """Yield the launch that opens grips which were too weak, if any can be."""

@@ -496,6 +496,8 @@ class State(StateReports):
     def get_lambda(self) -> np.ndarray:
         """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
 
+        They are 0 in environments that slept.
+
         Raises:
             RuntimeError: if they are not stored, because the solver does only one iteration.
         """
@@ -507,4 +509,6 @@ class State(StateReports):
         for permutation in self.model.multiplier_order.values():
             found[:, first + permutation] = lanes[:, first : first + len(permutation)]
             first += len(permutation)
+        if self.model.can_sleep:
+            found[self.get_asleep()] = 0.0  # otherwise they would depend on who shares the lanes
         return found

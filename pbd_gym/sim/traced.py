@@ -131,7 +131,7 @@ def elastic_energy(state: State, env: int = 0) -> float:
     softness = np.array([1.0 / parameters["stiffness"][label][env] for label in model.labels])
     memory, total = state.get_memory()[env].astype(np.float64), 0.0
     for kind in model.kinds:
-        batch = model.scene.constraints[kind.name]
+        batch = model.constraints[kind.name]
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         compliance = values["compliance"] * softness[np.concatenate(batch.labels)] * size**kind.compliance_power
         if kind.chain:

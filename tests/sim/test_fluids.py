@@ -169,7 +169,10 @@ def test_walls_of_one_particle_hold_at_two_metres_a_second(h: float) -> None:
 
 
 def test_bodies_float_and_sink() -> None:
-    """Archimedes: a block of 0.4 times the density of water sinks in by that share of its side, a heavy one wholly."""
+    """Archimedes: a block of 0.4 times the density of water sinks in by that share of its side, a heavy one wholly.
+
+    Guards volumes by default: as a sheet it displaced too little.
+    """
     side, scene = 4 * S, Scene(contact_radius=0.5 * S)
     width = 11 * S
     for normal, offset in (
@@ -179,7 +182,8 @@ def test_bodies_float_and_sink() -> None:
     scene.add_fluid_block((0, 0, 0), (width, 9 * S, width), spacing=S)
     mesh = tetmeshes.box((4, 4, 4), (side,) * 3)
     block = scene.add_shape_matching(mesh, ShapeMaterial(density=400.0), position=(0.5 * width, 11 * S, 0.5 * width))
-    scene.add_fluid_boundary(block.indices, mesh.vertex_volumes())
+    scene.add_fluid_boundary(block.indices)
+    assert_allclose(scene.fluid.volumes, mesh.vertex_volumes() / S**3)
     model = Model(scene, 2)
     solver = Solver(model, substeps=16, threads=1)
     state, control = solver.state(), solver.control()
@@ -194,6 +198,15 @@ def test_bodies_float_and_sink() -> None:
     middle = x[:, block.indices, 1].mean(axis=1)
     assert middle[0] == pytest.approx(submerged + (0.5 - 0.4) * side, abs=0.12 * side)
     assert middle[1] < 0.5 * side + 2 * S
+
+
+def test_fluid_that_gets_into_a_solid_is_warned_of() -> None:
+    """Guards coarse solids that sink though they are lighter than water."""
+    scene = Scene()
+    scene.add_fluid_block((0, 0, 0), (0.1, 0.1, 0.1), spacing=S)
+    block = scene.add_soft_body(tetmeshes.box((2, 2, 2), (3 * S,) * 3), position=(0.0, 0.5, 0.0))
+    with pytest.warns(UserWarning, match="27 of 27 particles of solids have no other within 1.2 spacings"):
+        scene.add_fluid_boundary(block.indices)
 
 
 def test_bad_fluid_raises_one_clear_error() -> None:

@@ -34,6 +34,21 @@ ASLEEP, STIRRED = 0, 1
 """Columns of ``contacts.asleep``: whether an environment sleeps, and how many particles have kept it from rest."""
 
 
+@wp.func
+@no_type_check
+def is_held(held: wp.array2d[wp.int32], collider_motion: wp.array3d[Any], env: int):
+    """Return whether a hand holds something in an environment, or a collider moves."""
+    found = bool(False)
+    for grip in range(held.shape[1]):
+        if held[env, grip] >= 0:
+            found = True
+    for k in range(collider_motion.shape[1]):
+        for number in range(6):
+            if collider_motion[env, k, number] != collider_motion.dtype(0.0):
+                found = True
+    return found
+
+
 class Sleep(NamedTuple):
     """Warp functions for all threads of a group."""
 
@@ -89,20 +104,6 @@ def _make_doze(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
     @wp.func
     @no_type_check
-    def is_held(control: control_, state: state_, env: int):
-        """Return whether a hand holds something in an environment, or a collider moves."""
-        held = bool(False)
-        for grip in range(state.held.shape[1]):
-            if state.held[env, grip] >= 0:
-                held = True
-        for k in range(control.collider_motion.shape[1]):
-            for number in range(6):
-                if control.collider_motion[env, k, number] != scalar(0.0):
-                    held = True
-        return held
-
-    @wp.func
-    @no_type_check
     def doze(model: data, control: control_, state: state_, group: int, thread: int, threads: int):
         zero = scalar(0.0)
         asleep = state.contacts.asleep
@@ -113,7 +114,7 @@ def _make_doze(wide: Wide, options: SweepOptions, data: Any) -> Any:
         if thread == 0:
             for lane in range(int(wp.static(lanes))):
                 env = group * wp.static(lanes) + lane
-                held = is_held(control, state, env)
+                held = is_held(state.held, control.collider_motion, env)
                 time = state.memory[group, rest_column(model)]
                 rested = time[lane] >= scalar(wp.static(NEARLY * REST_TIME))
                 asleep[env, wp.static(ASLEEP)] = wp.where(rested and not held, 1, 0)

@@ -30,11 +30,13 @@ constexpr double YIELD = 0.1, YIELDING_COMPLIANCE = 1.0;
 constexpr double STIFFENING = 0.9;
 
 // What is chosen when lines are built: segments that there is room for, whether lines keep multipliers over iterations,
-// know what colliders carry and which way contacts push, and whether forces at grips and on colliders are summed.
-template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces, bool Wrenches> struct LineOptions {
+// know what colliders carry and which way contacts push, whether forces at grips and on colliders are summed, and
+// whether what one sweep softens lines of one segment by is taken off their compliance.
+template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces, bool Wrenches, bool Compensated>
+struct LineOptions {
     static constexpr int LONGEST = Longest;
     static constexpr bool KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, LEANS = Leans, FORCES = Forces,
-                          WRENCHES = Wrenches;
+                          WRENCHES = Wrenches, COMPENSATED = Compensated;
 };
 
 // Numbers of the segments and particles of a line. They are apart from Line, whose other members stay in registers.
@@ -71,6 +73,7 @@ template <class Options, class One> struct Line {
     T* slack;              // by how much segments that go round colliders may be too long: see wraps.h
     T relief;              // how much of that is taken back
     V size, softness;      // of the environment; largest compliance over the square of the time step
+    T left = T(0);         // share of its weights by which one sweep softens it
     int iteration;
     T part;  // of a correction that a Jacobi iteration may take
 
@@ -156,6 +159,15 @@ template <class Options, class One> struct Line {
         return load(n) * x + load(n + LANES) * y + load(n + 2 * LANES) * z;
     }
 
+    // How far a segment gives way: by its compliance and, in a long line, a little whatever the material says.
+    //
+    // wa, wb: weights of its ends.
+    PBD_INLINE V give(V alpha, V wa, V wb) const {
+        PBD_CONTRACT_ON
+        if constexpr (Options::COMPENSATED) alpha = at_least(alpha - left * (wa + wb), 0);
+        return alpha + loose * (wa > wb ? wa : wb);
+    }
+
     // Let a line stretch that is so taut that contacts would not stand up to it, and one that still yields from before.
     // Returns whether any does.
     PBD_INLINE bool yield_to_contacts() {
@@ -199,7 +211,7 @@ template <class Options, class One> struct Line {
             V wanted = size * rest_length[k] - length;
             if constexpr (Options::KEEP_LAMBDA)
                 if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
-            const V pliant = alpha + loose * (wa > wb ? wa : wb);
+            const V pliant = give(alpha, wa, wb);
             if (round > 0) wanted += pliant * density[k] * length;
             const V fraction = -coupling * inverse;
             const V pivot = both + pliant + coupling * fraction;

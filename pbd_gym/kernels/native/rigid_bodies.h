@@ -9,8 +9,8 @@ namespace pbd {
 constexpr double TORN = 0.02;
 // Share of its mass by which what it holds counts then: the rest of the body moves as if it were free.
 constexpr double TORN_WEIGHT = 1e-3;
-// How far hands draw a body towards them in an iteration, besides going there, in radii of its balls.
-constexpr double DRAWN = 0.1;
+// Speed at which hands draw a body towards them that they are torn out of, besides how they go themselves [m/s].
+constexpr double DRAWN = 0.5;
 
 // What is chosen when the kernels of rigid bodies are built: numbers of a position's row, and the columns of parameters
 // that hold the size of an environment and a factor of the density, or -1 where environments do not differ.
@@ -158,11 +158,14 @@ template <class Bodies> struct RigidLane {
         const V near = dot(own, own), far = dot(hand, hand);
         return far > near ? V(root(near / far)) : V(T(1));
     }
-    // Share of a way by which hands can draw body b in an iteration, against all that holds it back.
-    PBD_INLINE V drawn(int b, const Vec3<V>& way) const {
+    // Share of a way from what is held to its hand that the hand leaves in a substep. It takes away all by which the
+    // way has grown in it, so that the body goes with the hand and does not gather speed, and so much of the rest.
+    //
+    // before: the way when the substep began.  most: so much [m].
+    PBD_INLINE V left_of(const Vec3<V>& before, V most) const {
         PBD_CONTRACT_ON
-        const V most = T(DRAWN) * size * in.table.radius.data[b], far = dot(way, way);
-        return far > most * most ? V(most / root(far)) : V(T(1));
+        const V far = dot(before, before);
+        return far > most * most ? V(T(1) - most / root(at_least(far, 1e-30))) : V(T(0));
     }
 
     // Let what is held of a body count as next to nothing where hands are torn out of it, and as heavy elsewhere.

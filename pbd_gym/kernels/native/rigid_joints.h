@@ -80,8 +80,8 @@ template <class Bodies> struct Joint : RigidLane<Bodies> {
 
 // Move bodies as their particles have been pushed and joints want, and particles with them.
 template <class L, class Options, class Model, class Body, class Scratch>
-inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, const Scratch& rigid, int group,
-                                        int thread, int thread_count) {
+inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, const Scratch& rigid, typename L::T h,
+                                        int group, int thread, int thread_count) {
     using T = typename L::T;
     using V = typename L::V;
     constexpr int LANES = L::LANES;
@@ -103,11 +103,15 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
                 const V m = on.unless_held(j, b, in.table.push.data[j]), free = on.load(in.w + in.members[j] * LANES);
                 Vec3<V> p = m * d, moment = cross(r, p);
                 if (any(free <= none)) {
-                    const Vec3<V> hand = here - center;
+                    const Vec3<V> hand = here - center,
+                                  from = on.load3(in.place_before(j)) - on.load3(at + BODY_START * LANES);
+                    const Vec3<V> own = on.load_rows(at + BODY_START_TURN * LANES) * on.place_in(j, offset);
+                    const Vec3<V> way = from - own, turns = on.reached(own, from) * from - own;
                     torn = ((free <= none) & (dot(d, d) > least * least)) ? V(T(1)) : torn;
-                    const V near = on.reached(r, hand), part = on.drawn(b, near * hand - r);
-                    p = choose(free > none, p, (m * on.drawn(b, d)) * d);
-                    moment = choose(free > none, moment, (m * near * part) * cross(r, hand));
+                    const V most = V(T(DRAWN) * h), left = on.left_of(turns, most);
+                    const V near = on.reached(r, hand);
+                    p = choose(free > none, p, m * (d - on.left_of(way, most) * way));
+                    moment = choose(free > none, moment, (m * near) * cross(r, hand) - (m * left) * cross(r, turns));
                 }
                 push = push + p;
                 spin = spin + moment;

@@ -9,8 +9,8 @@
 // Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole.
 // Which way it would slip is taken from a first solve, without friction. One in which friction would turn that round
 // sticks: one particle of it is held where it would be, had it not slipped. What the weight of particles makes of
-// friction comes with their contacts. Jacobi's method leaves chords, and so do threads of cloth that overlap a
-// collider: on its way out, cloth whose lengths jump is thrown.
+// friction comes with their contacts, and so does all friction of lines of one segment. Jacobi's method leaves chords,
+// and so do threads of cloth that overlap a collider: on its way out, cloth whose lengths jump is thrown.
 //
 // Taut lines are solved for in rounds, as straight ones are (kernels/solve/lines.py), but unrolled: displacements turn
 // with the string from one particle to the next, so that nothing holds back what slides. What tension presses on the
@@ -224,7 +224,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
                 there -= leaning[k + 1] * to * to;
                 coupling -= leaning[k] * from * push_along(k, p.x, p.y, p.z);
             }
-            const V alpha = softness * relative[k], pliant = alpha + loose * (wa > wb ? wa : wb);
+            const V alpha = softness * relative[k], pliant = this->give(alpha, wa, wb);
             V wanted = wraps.wanted[k];
             if constexpr (Options::KEEP_LAMBDA)
                 if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
@@ -403,7 +403,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         eliminate(0);
         if constexpr (Options::LEANS)
             if (this->yield_to_contacts()) eliminate(0);
-        if (begin_runs()) {
+        if (count > 1 && begin_runs()) {
             eliminate(0);
             decide();
             eliminate(0);
@@ -439,6 +439,31 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
+    // What a line of one segment presses each of its ends by, for friction, where the segment pulls by 1.
+    //
+    // Which way it slips is not known before all others that pull have had their say. So friction is left to the
+    // contacts of its ends, or to that of one end alone: with tanh(mu angle / 2) of the pull at both, their ratio is
+    // exp(mu angle).
+    PBD_INLINE V alone() const {
+        PBD_CONTRACT_ON
+        const V half = T(0.5) * wraps.turn[0], power = load(row(0) + STATIC * LANES) * half, square = power * power;
+        const V part = half * (T(15) + square) / (T(15) + T(6) * square);  // tanh(x) / x, to 1 % up to 2
+        return touches(0) == touches(1) ? part : T(2) * part;
+    }
+
+    // Press particle k into what carries it by a part of what is wanted, so that it has a contact.
+    PBD_INLINE V press_in(int k, V wanted) {
+        PBD_CONTRACT_ON
+        T *const room_left = row(k) + ROOM * LANES, *const to = place(k);
+        const V room = load(room_left), in = wanted < room ? wanted : room;
+        const Vector n = vector(row(k));
+        store(room_left, room - in);
+        store(to, load(to) - in * n.x);
+        store(to + LANES, load(to + LANES) - in * n.y);
+        store(to + 2 * LANES, load(to + 2 * LANES) - in * n.z);
+        return in;
+    }
+
     PBD_INLINE void apply() {
         PBD_CONTRACT_ON
         const V none = V(T(0));
@@ -463,11 +488,14 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
                 all = (sum * wraps.end[k]) * behind(k);
                 all_from = (sum * wraps.start[k]) * ahead(k);
                 press = wraps.run[k] == T(STUCK) ? T(-0.5) * sum * wraps.turn[k] : none;
+                if (count == 1) press = at_least(-sum, 0) * alone();
             }
             this->press_on(k, next, push, wraps.bx, wraps.by, wraps.bz);
             const V light = weight(k + 1), both = light * (press + next_press);
             T* const gripped = row(k + 1) + GRIPPED * LANES;
-            store(gripped, load(gripped) + (touches(k + 1) ? at_least(both, 0) : none));
+            V grips = touches(k + 1) ? at_least(both, 0) : none;
+            if (count == 1) grips -= press_in(k + 1, grips);
+            store(gripped, load(gripped) + grips);
             if constexpr (Options::WRENCHES) {
                 Vector here = {none, none, none}, start = here;
                 if (k >= 0) {
@@ -554,6 +582,7 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.relief = body.relief;
     line.size = size;
     line.softness = V(table.compliance.data[c] * (inv_h * inv_h)) * stiffness;
+    if constexpr (Options::COMPENSATED) line.left = T(1) - table.kept.data[c];
     line.iteration = iteration;
     line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
     if constexpr (Options::SUPPORTS && !One::JACOBI) {

@@ -34,7 +34,7 @@ def rigid_call(function: str, wide: Wide, options: SweepOptions, *template: Any,
 
 
 class RigidMotion(NamedTuple):
-    """Warp functions of (model, body, rigid, substep, group, thread, threads); the third takes no substep."""
+    """Warp functions of (model, body, rigid, substep, group, thread, threads)."""
 
     find: Any
     """Function that locates bodies from their particles at the start of a step, after the prediction."""
@@ -75,8 +75,10 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
 
-    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=whole))
-    def gather(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int) -> None: ...
+    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=f"{given}, now.h, {threads}"))
+    def gather(
+        model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
+    ) -> None: ...
 
     @wp.func_native(rigid_call("settle_bodies", wide, options, bouncing, arguments=f"{given}, now.inv_h, {threads}"))
     def settle(

@@ -68,7 +68,7 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, group: int, thread: int,
         thread_count: int,
     ):  # fmt: skip
-        gather(model, body, rigid, group, thread, thread_count)
+        gather(model, body, rigid, now, group, thread, thread_count)
         if wp.static(options.particle_contacts):
             if model.rigid.meets.shape[0] > 0:
                 find_near(model, body, rigid, group, thread, thread_count)

@@ -10,7 +10,7 @@ import warp as wp
 
 from pbd_gym.kernels.data.air import air_type
 from pbd_gym.kernels.data.rigid import COLUMNS, NUMBERS, ROOM, SLOTS, WIDTH, scratch_type
-from pbd_gym.scene.base import BaseScene
+from pbd_gym.scene.base import BaseScene, ConstraintBatch
 from pbd_gym.scene.contacts import ParticleContacts
 from pbd_gym.scene.rigid_bodies import RigidBody
 from pbd_gym.sim.upload.arrays import fill
@@ -90,7 +90,7 @@ def tetrahedra(scene: BaseScene, kinds: Iterable[Any]) -> tuple[np.ndarray, np.n
     """
     rows, volumes = [scene.tets], [scene.tet_volumes]
     for kind in kinds:
-        batch = scene.constraints[kind.name]
+        batch = scene.constraints.get(kind.name, ConstraintBatch())
         if kind.fields.get("inv_rest") == (3, 3):
             volumes += [1.0 / (6.0 * np.linalg.det(part)) for part in batch.values["inv_rest"]]
             rows += batch.indices
