@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.drop import ClothDropConfig as ClothDropConfig
     from pbd_gym.envs.cloth.drop import ClothDropEnv as ClothDropEnv
     from pbd_gym.envs.cloth.drop import ClothDropVectorEnv as ClothDropVectorEnv
+    from pbd_gym.envs.cloth.flatten import ClothFlattenConfig as ClothFlattenConfig
     from pbd_gym.envs.cloth.flatten import ClothFlattenEnv as ClothFlattenEnv
+    from pbd_gym.envs.cloth.flatten import ClothFlattenPickPlaceEnv as ClothFlattenPickPlaceEnv
+    from pbd_gym.envs.cloth.flatten import ClothFlattenPickPlaceVectorEnv as ClothFlattenPickPlaceVectorEnv
     from pbd_gym.envs.cloth.flatten import ClothFlattenVectorEnv as ClothFlattenVectorEnv
     from pbd_gym.envs.cloth.folding.fold import ClothFoldConfig as ClothFoldConfig
     from pbd_gym.envs.cloth.folding.fold import ClothFoldEnv as ClothFoldEnv

@@ -63,7 +63,14 @@ ENTRIES = (
         "SoftBody", "soft.carry", 100, "carry and turn a soft ball until its free points rest at their goals", "Soft"
     ),
     *_ids("Pendulum", "pendulum", 300, "swing up a double pendulum by its pivot, and hold it there"),
-    *_ids("ClothFlatten", "cloth.flatten", 100, "spread out a crumpled towel", pick_place=True),
+    *_ids("ClothFlatten", "cloth.flatten", 100, "spread out a crumpled towel"),
+    *_ids(
+        "ClothFlattenPickPlace",
+        "cloth.flatten",
+        20,
+        "spread out a crumpled towel, by picking and placing",
+        action_mode="pick_place",
+    ),
     *_ids("ClothFold", "cloth.folding.fold", 100, "fold a towel in half", pick_place=True),
     *_ids("ClothDrop", "cloth.drop", 30, "lay a hanging towel flat on its place"),
     *_ids("ClothFoldDiagonal", "cloth.folding.fold_diagonal", 100, "fold a towel along its diagonal"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ GRID = 64
 """Number of cells along each side of the square in which covered area is counted; a multiple of 32."""
 DISC = 0.75
 """Radius of the disc that a particle covers, in distances between particles: a flat towel then has no gaps."""
+
+
+@dataclass(frozen=True)
+class ClothFlattenConfig(ClothTaskConfig):
+    """Numbers of the tasks that spread a towel; each can be passed to ``gym.make``."""
+
+    hands_at: str = "home"
+    """Start of the hands, as in :class:`PickerConfig`; a grasp has to be found."""
 
 
 class CoveredArea:
@@ -188,7 +197,9 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of 64 heaps: a towel lifted at a random particle by 1 to 1.6 sides, dropped, left to settle, and centred.
+    One of 64 heaps: a towel lifted at a random particle by 1 to 1.6 sides, dropped, left to settle, and centred. The
+    hands start side by side at one side of their box, away from it, and open (`hands_at`); in
+    `PBDClothFlattenPickPlace-v0` at two corners of the towel.
 
     ## Episode End
 
@@ -198,7 +209,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's numbers:
+    :class:`ClothFlattenConfig`. SoftGym's numbers:
 
     ```python
     gym.make("PBDClothFlatten-v0", preset="softgym")
@@ -209,8 +220,8 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothTaskConfig
-    config: ClothTaskConfig
+    config_type = ClothFlattenConfig
+    config: ClothFlattenConfig
     task_type = ClothFlatten
     action_modes = PICKER_MODES
     presets = PRESETS["ClothFlatten"]
@@ -219,3 +230,14 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
 class ClothFlattenEnv(TaskEnv):
     vector_type = ClothFlattenVectorEnv
+
+
+class ClothFlattenPickPlaceVectorEnv(TaskVectorEnv):
+    __doc__ = ClothFlattenVectorEnv.__doc__
+    config_type = ClothTaskConfig
+    task_type, action_modes, obs_modes = ClothFlatten, PICKER_MODES, ClothFlattenVectorEnv.obs_modes
+    presets = PRESETS["ClothFlatten"]
+
+
+class ClothFlattenPickPlaceEnv(TaskEnv):
+    vector_type = ClothFlattenPickPlaceVectorEnv

@@ -32,6 +32,16 @@ def new_network(inputs: int, hidden: tuple[int, ...], outputs: int, activation: 
     return nn.Sequential(*layers[:-1])
 
 
+def miss(outputs: Tensor, actions: Tensor) -> Tensor:
+    """Return the mean squared error of outputs that are clipped to [-1, 1] when they act, one number.
+
+    An output beyond a limit does as well as one at it, so a network need not bend to stop there, and an agent that is
+    fitted to what it does itself stays as it is.
+    """
+    beyond = ((actions >= 1.0) & (outputs > 1.0)) | ((actions <= -1.0) & (outputs < -1.0))
+    return torch.where(beyond, 0.0, outputs - actions).square().mean()
+
+
 def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
     """Return the loss of outputs against lessons of :class:`pbd_gym.training.agents.pointing.Pointing`, one number."""
     rows, meant = outputs.view(-1, pointing.outputs), lessons.view(-1, 1 + MORE)
@@ -55,7 +65,7 @@ def fit(
     images: Images | None = None,
     pointing: Pointing | None = None,
 ) -> nn.Sequential:
-    """Return a network fitted to map standardised observations to actions, by the mean squared error, on the CPU.
+    """Return a network fitted to map standardised observations to actions, by :func:`miss`, on the CPU.
 
     If hands point, it is fitted to choose their targets, by the cross entropy, and to close them.
 
@@ -95,7 +105,7 @@ def fit(
             noise = args.jitter * torch.randn(len(rows), x.shape[1], device=device)
             features = ((seen - mean) / spread).clamp(-LIMIT, LIMIT) + noise
             found = network(features)
-            loss = nn.functional.mse_loss(found, done) if pointing is None else aim(found, done, pointing)
+            loss = miss(found, done) if pointing is None else aim(found, done, pointing)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
