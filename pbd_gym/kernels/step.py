@@ -15,7 +15,7 @@ import warp as wp
 
 from pbd_gym.kernels.colliders.contacts import make_collider_contacts
 from pbd_gym.kernels.colliders.poses import make_pose_motion
-from pbd_gym.kernels.colliders.supports import make_supports
+from pbd_gym.kernels.colliders.supports import make_forget, make_supports
 from pbd_gym.kernels.colliders.wrenches import make_take_up, make_wrenches
 from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
 from pbd_gym.kernels.contacts.leans import contact_rounds, make_leans
@@ -37,7 +37,7 @@ from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.solve.inverted import make_inverted
 from pbd_gym.kernels.solve.iterations import make_correct, make_damping, make_next_omega, make_sweeps
-from pbd_gym.kernels.solve.tethers import PULLED, make_tethers
+from pbd_gym.kernels.solve.tethers import PULLED, make_tethers, make_wait
 
 
 @wp.func
@@ -106,7 +106,7 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
     scalar = numbers.scalar
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_, substep_ = settings_type(scalar), state_type(numbers.vec), substep_type(numbers.vec)
-    arrive_grips, arrive_colliders = make_grip_motion(numbers)[1], make_pose_motion(numbers).arrive
+    arrive_grips, arrive_colliders = make_grip_motion(numbers, options.waits)[1], make_pose_motion(numbers).arrive
     solids_: Any = solid_type(numbers.scalar)
     report_forces, report_wrenches = make_grip_forces(numbers, options.forces)[1], make_wrenches(numbers).report
     count_inverted = make_inverted(numbers)
@@ -146,7 +146,7 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     control_, state_, substep_ = control_type(wide.vec), state_type(wide.vec), substep_type(wide.vec)
     body_ = body_type(wide.vec)
     predict, gather_wind = make_predict(wide, options, data), make_air_drag(wide, options, control_).gather
-    find_rigid = make_rigid(wide, options, data, parts, bouncing).find
+    find_rigid, forget = make_rigid(wide, options, data, parts, bouncing).find, make_forget(wide)
 
     @wp.func
     @no_type_check
@@ -158,6 +158,8 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
             if wp.static(options.wind):
                 gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
             predict(model, state, body, now, group, thread, threads)
+            if wp.static(options.supports):
+                forget(body, thread, threads)
         if wp.static(options.rigid):
             if asks(launch, wp.static(int(Phase.RIGID_FIND))):
                 barrier()  # bodies depend on the predictions of all threads
@@ -219,6 +221,7 @@ def make_settle(
     settle_fluid = make_fluid(wide, options, data, parts, bouncing).settle
     settle_rigid = make_rigid(wide, options, data, parts, bouncing).settle
     damp = make_damping(wide, options, data, kinds)
+    wait = make_wait(wide, options) if options.waits else None
 
     @wp.func
     @no_type_check
@@ -226,6 +229,8 @@ def make_settle(
         launch: Launch, model: data, settings: settings_, control: control_, state: state_, body: body_,
         now: substep_, substep: int, group: int, thread: int, threads: int,
     ):  # fmt: skip
+        if wp.static(options.waits):
+            wait(state, body, now.h, group, thread, threads)
         if wp.static(options.wind):
             if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
                 blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)

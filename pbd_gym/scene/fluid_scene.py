@@ -267,7 +267,8 @@ class FluidScene(BaseScene):
 
     def _solid_volumes(self, particles: np.ndarray) -> np.ndarray:
         """Return the volume [m^3] of particles of solids in space, 0 for others, shape (k,)."""
-        found = np.bincount(self.tets.ravel(), np.repeat(0.25 * self.tet_volumes, 4), self.particle_count)
+        found = np.zeros(self.particle_count)
+        np.add.at(found, self.tets, 0.25 * self.tet_volumes[:, None])
         for body in self.rigid_bodies:
             found[body.indices] = 0.0 if body.shell else body.volumes
         return found[particles] if self._flowing().dimension == 3 else np.zeros(len(particles))
@@ -281,8 +282,8 @@ class FluidScene(BaseScene):
         if alone > 0.5 * len(solid):
             warnings.warn(
                 f"{alone} of {len(solid)} particles of solids have no other within {WIDEST_GAP:g} spacings of the "
-                f"fluid, which gets in between: the solids float too deep, or sink. Particles {fluid.spacing:g} m apart "
-                "would do",
+                "fluid, which gets in between: the solids float too deep, or sink. Particles "
+                f"{fluid.spacing:g} m apart would do",
                 stacklevel=3,
             )
 

@@ -118,8 +118,8 @@ def kept_weights(rows: Rows, inv_mass: np.ndarray) -> np.ndarray:
         Shape (m,), from 1/2 to 1.
     """
     if not isinstance(rows, np.ndarray):
-        kept, pairs = np.ones(len(rows)), np.flatnonzero([len(row) == 2 for row in rows])
-        if len(pairs):
+        kept, pairs = np.ones(len(rows)), [k for k, row in enumerate(rows) if len(row) == 2]
+        if pairs:
             kept[pairs] = kept_weights(np.stack([rows[k] for k in pairs]), inv_mass)
         return kept
     light = inv_mass[rows]

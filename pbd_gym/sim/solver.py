@@ -121,6 +121,10 @@ class Solver:
             their places, to the bit, and take hardly any time, until something can move them
             (:mod:`pbd_gym.kernels.motion.sleeping`). Without effect for other scenes, with ``contact_forces``,
             ``wrenches`` or ``schedule="colors"``, and in float64 inside.
+        hands_wait: whether hands wait where the cloth or rope that they hold does not follow, since something else
+            holds it: where some of its particles is farther than along it, and 1 %, they go on at 0.2 m/s at most
+            (``native/tethers.h``). Hands that pull on regardless pull cloth through itself. Without effect with
+            ``schedule="colors"``.
         passages: whether to count particles that pass through surfaces of other bodies, and ropes through ropes, within
             a control step, for :meth:`State.get_passages`.
         double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as long.
@@ -158,6 +162,7 @@ class Solver:
         wrenches: bool = False,
         piercings: bool = True,
         sleep: bool = False,
+        hands_wait: bool = False,
         passages: bool = False,
         far: float | None = None,
         double: bool | None = None,
@@ -203,6 +208,8 @@ class Solver:
         """Whether environments at rest sleep."""
         self.packs = True
         """Whether those that are awake share lanes with one another; for comparisons."""
+        self.hands_wait = switch("hands_wait", hands_wait) and model.anchor_room > 0 and self.schedule == "block"
+        """Whether hands wait where the cloth that they hold does not follow."""
         self.passages = switch("passages", passages)
         """Whether passages through surfaces and ropes within a control step are counted."""
         self._passages = Passages(model) if self.passages else None
@@ -239,6 +246,7 @@ class Solver:
             contact_forces=contact_forces,
             wrenches=wrenches,
             sleep=self.sleep,
+            waits=self.hands_wait,
             fluid=model.fluid_options,
         )
         self._turn: AbstractContextManager[Any] = (

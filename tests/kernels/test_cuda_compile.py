@@ -31,7 +31,7 @@ PLAIN = SweepOptions(compensated=True)
 SWEEPING = SweepOptions(
     keep_lambda=True, damped=tuple(kind.name for kind in KINDS), symmetric=True, chebyshev=True, shared=64, varied=True
 )
-FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12)
+FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12, waits=True)
 JACOBI = SweepOptions(keep_lambda=True, jacobi=True, grip_forces=True, forces=True, wind=True)
 GATHERING = replace(JACOBI, particle_contacts=True, bouncy=True, anchors=12, rigid=True)
 FLUID = SweepOptions(

@@ -32,6 +32,8 @@ class SolverConfig:
     sleep: bool = True
     """Whether environments of cloth sleep while they are at rest and nothing holds them, as in
     :class:`pbd_gym.Solver`."""
+    hands_wait: bool = False
+    """Whether hands wait where the cloth that they hold does not follow, as in :class:`pbd_gym.Solver`."""
 
 
 def solver_options(config: Any) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def solver_options(config: Any) -> dict[str, Any]:
         TypeError: for one of a wrong type.
     """
     found = {f.name: getattr(config, f.name) for f in _of_solver(config)}
-    switches = {name: switch(name, found.pop(name, False)) for name in ("piercings", "sleep")}
+    switches = {name: switch(name, found.pop(name, False)) for name in ("piercings", "sleep", "hands_wait")}
     check_method(**found)
     return {"damping": config.damping, **found, **switches}
 

@@ -39,6 +39,8 @@ Before these: outward normal, what lines have pressed the particle by [m], what 
 and how far they may press it in yet [m]. After these: radius of its bends [m], kinetic and static friction, how far its
 surface has gone in the substep [m], and whether the particle was in it when that began.
 """
+OVERLAPS = COLLIDER + 7
+"""Place of the last of these."""
 WIDTH = COLLIDER + 8
 """Numbers in a row of ``body.support``."""
 
@@ -65,6 +67,25 @@ def near_type(vec: Any) -> Any:
         """number of the collider"""
 
     return Near
+
+
+@functools.cache
+def make_forget(wide: Wide) -> Any:
+    """Build the function (body, thread, thread_count) that begins a step without knowing which particles overlap.
+
+    What the last substep of the step before found is no part of a state.
+    """
+    scalar = wide.scalar
+    vec: Any = wide.vec
+    body_: Any = body_type(vec)
+
+    @wp.func
+    @no_type_check
+    def forget(body: body_, thread: int, thread_count: int):
+        for i in range(thread, body.support.shape[0], thread_count):
+            body.support[i, wp.static(OVERLAPS)] = vec(scalar(0.0))
+
+    return forget
 
 
 @functools.cache

@@ -78,6 +78,8 @@ class SweepOptions:
     """Whether there are rigid bodies."""
     sleep: bool = False
     """Whether environments at rest keep their places."""
+    waits: bool = False
+    """Whether hands wait where the cloth that they hold does not follow."""
     solids: bool = False
     """Whether there are tetrahedra to check for inversion."""
     fluid: FluidOptions | None = None

@@ -8,6 +8,9 @@ import warp as wp
 from pbd_gym.kernels.data.step import control_type, settings_type, state_type
 from pbd_gym.kernels.lanes.wide import Wide
 
+DRIFT = 1e-5
+"""Distance from its target that a held particle has by rounding alone, at most [m]."""
+
 
 class GripMotion(NamedTuple):
     """Warp functions of (state, control, settings, group), for one thread of a group."""
@@ -19,8 +22,13 @@ class GripMotion(NamedTuple):
 
 
 @functools.cache
-def make_grip_motion(wide: Wide) -> GripMotion:
-    """Build both functions of :class:`GripMotion`; grips move along straight lines by ``control.motion`` [m]."""
+def make_grip_motion(wide: Wide, waits: bool = False) -> GripMotion:
+    """Build both functions of :class:`GripMotion`; grips move along straight lines by ``control.motion`` [m].
+
+    Args:
+        wide: lane count and precision.
+        waits: whether grips stay with held particles that have waited for their cloth.
+    """
     scalar, lanes = wide.scalar, wide.lanes
     state_, control_, settings_ = state_type(wide.vec), control_type(wide.vec), settings_type(scalar)
 
@@ -46,6 +54,19 @@ def make_grip_motion(wide: Wide) -> GripMotion:
             env = group * wp.static(lanes) + lane
             for grip in range(state.held.shape[1]):
                 i = state.held[env, grip]
+                behind = scalar(0.0)
+                if wp.static(waits):
+                    if i >= 0:
+                        for axis in range(3):
+                            place = state.positions_scalar[group, i, axis, lane]
+                            behind = wp.max(behind, wp.abs(place - state.grip_targets[env, grip, axis]))
+                if behind > scalar(wp.static(DRIFT)):
+                    for axis in range(3):
+                        began = state.grip_targets[env, grip, axis] - control.motion[env, grip, axis]
+                        gone = state.positions_scalar[group, i, axis, lane] - began
+                        state.grip_positions[env, grip, axis] = state.grip_positions[env, grip, axis] + gone
+                        state.velocities_scalar[group, i, axis, lane] = gone * inv_time
+                    continue
                 for axis in range(3):
                     move = control.motion[env, grip, axis]
                     state.grip_positions[env, grip, axis] = state.grip_positions[env, grip, axis] + move

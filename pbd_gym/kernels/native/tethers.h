@@ -12,6 +12,11 @@ namespace pbd {
 // friction can hold it, and the other thrown as it comes free.
 constexpr double GATHERING = 0.2;
 
+// By how much farther than along the cloth at rest something may be from a hand that goes on: a share, and a length on
+// top, in the sizes of the scene [m].
+constexpr double FOLLOWING = 0.01;
+constexpr double FOLLOWING_LEAST = 0.0002;
+
 // What is chosen when tethers are built: anchors that there is room for, numbers of a particle's row, the column of
 // the environment's size (-1 if none differs), and whether forces at grips are summed.
 template <int Most, int Row, int SizeColumn, bool Forces> struct TetherOptions {
@@ -125,6 +130,100 @@ inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bo
                 }
             }
         }
+    }
+}
+
+// Let hands wait where the cloth that they hold does not follow: they take the part of their way of this substep on
+// which no particle gets farther from them than along the cloth, and an allowance. What is too far already gets
+// farther no faster than tethers gather it, as cloth that is sheared does where it follows. A hand that waits goes on
+// at its own speed in the next substep.
+//
+// held: how many of the anchors are hands.
+template <class L, class Options, class Body, class Lengths, class Bounds, class Tethered>
+inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Lengths& lengths, const Bounds& bounds,
+                                         const Tethered& tethered, typename L::T h, int held, int group, int thread,
+                                         int thread_count) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    using Index = typename L::Index;
+    constexpr int ROW = Options::ROW, LANES = L::LANES;
+    T* const x = (T*)body.x.data;
+    T* const previous = (T*)body.previous.data;
+    const T* const velocity = (const T*)body.velocity.data;
+    const T* const rest = (const T*)lengths.data;
+    const int anchor_count = lengths.shape[0], count = lengths.shape[1];
+    const int* const range = (const int*)bounds.data;
+    const int* const anchors = (const int*)tethered.data + group * LANES * anchor_count;
+    for (int a = 0; a < held; ++a) {
+        const int first = range[2 * a], last = range[2 * a + 1];
+        if (first >= last) continue;
+#if PBD_BLOCK
+        PBD_SHARED T shares[LANES];
+        if (thread == 0)
+            for (int l = 0; l < LANES; ++l) shares[l] = T(1);
+        sync();
+#else
+        T shares[LANES];
+        for (int l = 0; l < LANES; ++l) shares[l] = T(1);
+#endif
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            const auto coordinate = [&](const T* of, int axis) {
+                return V(of_lanes<L>(lane, [&](int l) {
+                    const int i = anchors[l * anchor_count + a];
+                    return i < 0 ? T(0) : of[(ROW * (Index)i + axis) * LANES + l];
+                }));
+            };
+            V size = V(T(1));
+            if constexpr (Options::SIZE_COLUMN >= 0)
+                size = L::load((const T*)body.parameters.data + Options::SIZE_COLUMN * LANES, lane);
+            const V ax = coordinate(x, 0), ay = coordinate(x, 1), az = coordinate(x, 2);
+            const V bx = coordinate(previous, 0), by = coordinate(previous, 1), bz = coordinate(previous, 2);
+            V share = V(T(1));
+            for (Index i = first + thread; i < last; i += thread_count) {
+                const T* const place = x + ROW * i * LANES;
+                const V px = L::load(place, lane), py = L::load(place + LANES, lane);
+                const V pz = L::load(place + 2 * LANES, lane);
+                const V limit = T(1.0 + FOLLOWING) * L::load(rest + (a * (Index)count + i) * LANES, lane) +
+                                T(FOLLOWING_LEAST) * size;
+                const V ux = px - ax, uy = py - ay, uz = pz - az, vx = px - bx, vy = py - by, vz = pz - bz;
+                const V now = root(ux * ux + uy * uy + uz * uz) - limit,
+                        old = root(vx * vx + vy * vy + vz * vz) - limit;
+                const auto lags = (now > V(T(0))) & (now > old);
+                if (!any(lags)) continue;
+                // Distances from a point on a straight way are below those between its ends' ones.
+                const V part = at_least(-old, T(GATHERING) * h) / at_least(now - old, 1e-30);
+                share = (lags & (part < share)) ? part : share;
+            }
+#if PBD_BLOCK
+#if defined(__CUDA_ARCH__)
+            if (share < T(1)) {
+                if constexpr (sizeof(T) == 4)
+                    atomicMin((int*)&shares[lane], __float_as_int((float)share));
+                else
+                    atomicMin((long long*)&shares[lane], __double_as_longlong((double)share));
+            }
+#else
+            shares[lane] = wp::min(shares[lane], share);
+#endif
+#else
+            L::store(shares, lane, share);
+#endif
+        }
+        sync();
+        if (thread == 0) {
+            for (int l = 0; l < LANES; ++l) {
+                const int i = anchors[l * anchor_count + a];
+                if (i < 0 || !(shares[l] < T(1))) continue;
+                for (int axis = 0; axis < 3; ++axis) {
+                    T& to = x[(ROW * (Index)i + axis) * LANES + l];
+                    T& before = previous[(ROW * (Index)i + axis) * LANES + l];
+                    to = before + shares[l] * (to - before);
+                    before = to - h * velocity[(3 * (Index)i + axis) * LANES + l];
+                }
+            }
+        }
+        sync();
     }
 }
 

@@ -49,8 +49,8 @@ def line_text(options: SweepOptions, scalar: Any) -> str:
         options: what to compile for; ``longest_line`` is the number of segments there is room for.
         scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
     """
-    flags = (options.keep_lambda, options.supports, options.leans, options.grip_forces, options.wrenches)
-    flags += (options.compensated,)
+    flags = [options.keep_lambda, options.supports, options.leans, options.grip_forces, options.wrenches]
+    flags.append(options.compensated)
     chosen = f"pbd::LineOptions<{max(options.longest_line, 1)}, {', '.join(str(int(flag)) for flag in flags)}>"
     return call("solve_line", chosen, arguments="it, table, body, inv_h, iteration, size, stiffness")
 

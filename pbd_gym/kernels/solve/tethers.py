@@ -46,6 +46,12 @@ class Tethers(NamedTuple):
     """
 
 
+def _options_type(options: SweepOptions) -> str:
+    """Return the C++ name of ``pbd::TetherOptions`` for the options of a kernel."""
+    row, size_column = 4 if options.packed else 3, int(SIZE) if options.varied else -1
+    return f"pbd::TetherOptions<{max(options.anchors, 1)}, {row}, {size_column}, {int(options.grip_forces)}>"
+
+
 @functools.cache
 def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
     """Build the functions of :class:`Tethers`.
@@ -125,8 +131,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         if thread == 0:
             settle(model, state, group)
 
-    row, size_column = 4 if options.packed else 3, int(SIZE) if options.varied else -1
-    chosen = f"pbd::TetherOptions<{max(options.anchors, 1)}, {row}, {size_column}, {int(options.grip_forces)}>"
+    chosen = _options_type(options)
     given = f"body, lengths, bounds, tethered, pull, inv_h, least, {LOOSE}, group, thread, thread_count"
 
     @wp.func_native(call("pull_back", lanes_type(lanes, scalar), chosen, arguments=given))
@@ -153,3 +158,46 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         barrier()
 
     return Tethers(measure, hold)
+
+
+@functools.cache
+def make_wait(wide: Wide, options: SweepOptions) -> Any:
+    """Build the function that lets hands wait where the cloth that they hold does not follow.
+
+    Its arguments are (state, body, h, group, thread, thread_count); it begins and ends with a barrier.
+
+    Args:
+        wide: lane count and precision.
+        options: options that the kernel is compiled for, with anchors.
+    """
+    scalar: Any = wide.scalar
+    vec: Any = wide.vec
+    state_ = state_type(vec)
+    body_: Any = body_type(vec)
+    waits = "body, lengths, bounds, tethered, h, held, group, thread, thread_count"
+
+    @wp.func_native(
+        call("wait_for_cloth", lanes_type(wide.lanes, wide.scalar), _options_type(options), arguments=waits)
+    )
+    def wait_for_cloth(
+        body: body_,
+        lengths: wp.array2d[vec],
+        bounds: wp.array2d[wp.int32],
+        tethered: wp.array2d[wp.int32],
+        h: scalar,
+        held: int,
+        group: int,
+        thread: int,
+        thread_count: int,
+    ) -> None: ...
+
+    @wp.func
+    @no_type_check
+    def wait(state: state_, body: body_, h: scalar, group: int, thread: int, thread_count: int):
+        barrier()
+        wait_for_cloth(
+            body, state.tether_lengths[group], state.tether_bounds[group], state.tethered, h, state.held.shape[1],
+            group, thread, thread_count,
+        )  # fmt: skip
+
+    return wait
