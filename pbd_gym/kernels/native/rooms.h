@@ -46,8 +46,8 @@ template <class T> PBD_INLINE T next_room(T room, T most, T parting, T fall) {
     return wp::max(wp::min(wp::max(room - step, half - parting - fall), room), T(0));
 }
 
-// Let what pushes a member out of where it was put not count as what its line leans on. Beside surfaces no line leans on
-// anything, and what colliders take up of such a push does count.
+// Let what pushes a member out of where it was put not count as what its line leans on. Beside surfaces no line leans
+// on anything, and what colliders take up of such a push does count.
 template <class Group> PBD_INLINE void forget_push(const Group& in, int k, int lane) {
     PBD_CONTRACT_ON
     if (Group::Options::SURFACES || in.body.untouched.shape[0] == 0) return;
