@@ -15,11 +15,21 @@ from pbd_gym.training.collect import main as collect
 from pbd_gym.training.data.datasets import Episode
 from pbd_gym.training.episodes.evaluation import Unseen, evaluate, random_policy
 from pbd_gym.training.imitation.behaviour_cloning import CloneArgs, main, samples
-from pbd_gym.training.learners.fitting import fit, fitted_policy
+from pbd_gym.training.learners.fitting import fit, fitted_policy, miss
 from pbd_gym.training.settings.imitation import FitArgs
 
 KWARGS = {"particles": "9", "substeps": "8", "starts": "40", "max_episode_steps": "30", "hands_at": "corners"}
 SET = {**{name: int(value) for name, value in KWARGS.items() if value.isdigit()}, "hands_at": "corners"}
+
+
+def test_outputs_beyond_a_limit_are_at_it() -> None:
+    """Actions are clipped: an output further out than a lesson at the limit costs nothing, and is not pulled back."""
+    outputs = torch.tensor([1.5, -2.0, 1.5, -0.5], requires_grad=True)
+    loss = miss(outputs, torch.tensor([1.0, -1.0, 0.5, -1.0]))
+    assert loss.item() == pytest.approx((1.0 + 0.25) / 4)
+    loss.backward()
+    assert outputs.grad is not None
+    assert outputs.grad.tolist() == pytest.approx([0.0, 0.0, 0.5, 0.25])
 
 
 def test_a_clone_does_as_the_expert_does(tmp_path: Path) -> None:
