@@ -51,15 +51,17 @@ AMOUNT = Measured(
     {"amount": r"\frac{\lvert N_{\text{poured}}-\lfloor qN\rfloor\rvert}{N}"},
     r"$N_{\text{poured}}$ of the $N$ particles are in the other cup, and $q$ is the share to pour",
 )
+FLATTEN = Measured(
+    {"coverage": r"\operatorname{area}\Bigl(\bigcup_{i}D_i\Bigr)"},
+    "$D_i$ is the disc that particle $i$ covers, seen from above; areas are in m²",
+)
 MEASURED = {
     "ClothVectorEnv": REACHED,
     "RopeVectorEnv": REACHED,
     "SoftVectorEnv": REACHED,
     "PendulumVectorEnv": REACHED,
-    "ClothFlattenVectorEnv": Measured(
-        {"coverage": r"\operatorname{area}\Bigl(\bigcup_{i}D_i\Bigr)"},
-        "$D_i$ is the disc that particle $i$ covers, seen from above; areas are in m²",
-    ),
+    "ClothFlattenVectorEnv": FLATTEN,
+    "ClothFlattenPickPlaceVectorEnv": FLATTEN,
     "ClothFoldVectorEnv": FOLD,
     "ClothFoldDiagonalVectorEnv": FOLD,
     "ClothFoldDropVectorEnv": FOLD,

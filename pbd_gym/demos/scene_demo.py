@@ -82,9 +82,11 @@ class SceneDemo(Demo[AnyOptions]):
         return not (np.isfinite(self.positions()).all() and np.isfinite(self.velocities()).all())
 
     def adapt(self) -> None:
-        """Apply changed options without moving the particles."""
-        saved, pinned = self.state.save(), self.state.get_pinned()
+        """Apply changed options without moving the particles, or restart if they make others of them."""
+        saved, pinned, count = self.state.save(), self.state.get_pinned(), self.scene.particle_count
         self._load(self.build())
+        if self.scene.particle_count != count:
+            return self.reset()
         self.state.load(saved | {"parameters": self.state.parameters.read()})  # an option may be one of them
         self.state.set_pinned(pinned)
 

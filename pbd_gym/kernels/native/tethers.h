@@ -196,16 +196,7 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Lengths& lengths, con
                 share = (lags & (part < share)) ? part : share;
             }
 #if PBD_BLOCK
-#if defined(__CUDA_ARCH__)
-            if (share < T(1)) {
-                if constexpr (sizeof(T) == 4)
-                    atomicMin((int*)&shares[lane], __float_as_int((float)share));
-                else
-                    atomicMin((long long*)&shares[lane], __double_as_longlong((double)share));
-            }
-#else
-            shares[lane] = wp::min(shares[lane], share);
-#endif
+            atomic_min(shares[lane], share);
 #else
             L::store(shares, lane, share);
 #endif
