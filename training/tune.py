@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -199,12 +200,13 @@ def _trained(
     device = torch.device(args.device)
     learner = TorchLearner(args.env_id, settings, seed, device, Ranks(), None, env_kwargs, training_kwargs)
     every = settings.total_timesteps // args.evaluations
-    monitor = _Watched(learner, unseen, Path(), every, 2 * settings.total_timesteps)
-    monitor.trial, monitor.pruned = trial, pruned
-    try:
-        monitor.start()
-        learner.learn(monitor, progress=False)
-        monitor.finish()
-    finally:
-        learner.close()
+    with tempfile.TemporaryDirectory() as folder:  # for the best agent, to which a run that collapses goes back
+        monitor = _Watched(learner, unseen, Path(folder), every, 2 * settings.total_timesteps)
+        monitor.trial, monitor.pruned = trial, pruned
+        try:
+            monitor.start()
+            learner.learn(monitor, progress=False)
+            monitor.finish()
+        finally:
+            learner.close()
     return monitor.summary().normalized_performance

@@ -163,8 +163,12 @@ def test_without_weights_and_biases_that_is_said(
     assert "pip install wandb" in capsys.readouterr().err
 
 
-def test_a_search_goes_on_and_its_best_is_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_goes_on_and_its_best_is_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves nothing but its folder: agents that it has tried are not kept."""
     pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
     size = ["--total-timesteps", "64", "--num-envs", "4", "--evaluations", "1", "--eval-episodes", "2", *KWARGS]
     out = tmp_path / "search"
     assert main(["tune", "PBDCloth-v0", "--trials", "1", "--out", str(out), *size]) == 0
@@ -173,7 +177,7 @@ def test_a_search_goes_on_and_its_best_is_trained(tmp_path: Path, capsys: pytest
     assert first["learning_rate"] == tuned.learning_rate and first["num_envs"] == 4  # the tuned numbers come first
     assert main(["tune", "PBDCloth-v0", "--trials", "3", "--out", str(out), *size]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["best.json", "study.db"]
-    assert not list(Path().glob("model_*"))
+    assert [path.name for path in tmp_path.iterdir()] == ["search"]
     said = capsys.readouterr().out
     assert "trial 3: " in said and "best of 3 trials" in said and said.count("trial 1: ") == 1
     assert main(["train", "--config", str(out / "best.json"), "--out", str(tmp_path / "run"), "--no-gif"]) == 0
