@@ -13,8 +13,8 @@ from pbd_gym.kernels.data.particle_contacts import UNKNOWN
 from pbd_gym.kernels.grips import holding
 from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, as_array, broadcast, finite, whole
 from pbd_gym.runtime.compilation import first_launch
+from pbd_gym.scene import rigid_motion
 from pbd_gym.scene.rigid_bodies import RigidBody
-from pbd_gym.sim import rigid_motion
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Stiffness
 from pbd_gym.sim.state_arrays import Room

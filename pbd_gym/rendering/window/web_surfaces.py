@@ -11,7 +11,7 @@ from pbd_gym.rendering.backdrop import cell_size, tangents
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.colors import BACK, FLOOR, FLOOR_DARK, FLOOR_LINE, FRONT
 from pbd_gym.rendering.pictures.shapes import LINE, line_strength, mesh_edges
-from pbd_gym.sim.rigid_motion import quaternions
+from pbd_gym.scene.rigid_motion import quaternions
 
 PIXELS = 768
 """Width and height of the ground's picture [pixels]."""
