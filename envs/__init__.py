@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.drop import ClothDropConfig as ClothDropConfig
     from pbd_gym.envs.cloth.drop import ClothDropEnv as ClothDropEnv
     from pbd_gym.envs.cloth.drop import ClothDropVectorEnv as ClothDropVectorEnv
-    from pbd_gym.envs.cloth.flatten import ClothFlattenConfig as ClothFlattenConfig
     from pbd_gym.envs.cloth.flatten import ClothFlattenEnv as ClothFlattenEnv
     from pbd_gym.envs.cloth.flatten import ClothFlattenPickPlaceEnv as ClothFlattenPickPlaceEnv
     from pbd_gym.envs.cloth.flatten import ClothFlattenPickPlaceVectorEnv as ClothFlattenPickPlaceVectorEnv
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.folding.fold import ClothFoldVectorEnv as ClothFoldVectorEnv
     from pbd_gym.envs.cloth.folding.fold_crumpled import ClothFoldCrumpledEnv as ClothFoldCrumpledEnv
     from pbd_gym.envs.cloth.folding.fold_crumpled import ClothFoldCrumpledVectorEnv as ClothFoldCrumpledVectorEnv
-    from pbd_gym.envs.cloth.folding.fold_crumpled_picture import (
-        ClothFoldCrumpledPictureConfig as ClothFoldCrumpledPictureConfig,
-    )
     from pbd_gym.envs.cloth.folding.fold_crumpled_picture import (
         ClothFoldCrumpledPictureEnv as ClothFoldCrumpledPictureEnv,
     )
@@ -54,6 +50,7 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.manipulation import TowelGoalsConfig as TowelGoalsConfig
     from pbd_gym.envs.cloth.towel import ClothTaskConfig as ClothTaskConfig
     from pbd_gym.envs.cloth.towel import HangingTowelConfig as HangingTowelConfig
+    from pbd_gym.envs.cloth.towel import HomeTowelConfig as HomeTowelConfig
     from pbd_gym.envs.cloth.towel import Towel as Towel
     from pbd_gym.envs.cloth.tshirt_fold import TShirtFoldConfig as TShirtFoldConfig
     from pbd_gym.envs.cloth.tshirt_fold import TShirtFoldEnv as TShirtFoldEnv

@@ -11,7 +11,7 @@ import numpy as np
 from pbd_gym.envs.cloth.body import about_vertical
 from pbd_gym.envs.cloth.heaps import hang_over
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down, tighten
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask, ground
+from pbd_gym.envs.cloth.towel import HomeTowelConfig, Towel, TowelTask, ground
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.buffers import Buffers
@@ -33,11 +33,9 @@ HIGH = 1.4
 
 
 @dataclass(frozen=True)
-class ClothClutterConfig(ClothTaskConfig):
+class ClothClutterConfig(HomeTowelConfig):
     """Numbers of PBDClothClutter-v0; each can be passed to ``gym.make``."""
 
-    hands_at: str = "home"
-    """Start of the hands, as in :class:`PickerConfig`; what they grasp has to be found."""
     other_size: float = 0.16
     """Length of the sides of the towels that must stay [m]."""
     stays: float = 0.02

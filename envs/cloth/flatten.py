@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import warp as wp
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.heaps import Pulling, Spreading, hands_stay_low, nearby
 from pbd_gym.envs.cloth.moves import tighten
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, HomeTowelConfig, Towel
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.buffers import device_indices, prepare
@@ -30,14 +29,6 @@ GRID = 64
 """Number of cells along each side of the square in which covered area is counted; a multiple of 32."""
 DISC = 0.75
 """Radius of the disc that a particle covers, in distances between particles: a flat towel then has no gaps."""
-
-
-@dataclass(frozen=True)
-class ClothFlattenConfig(ClothTaskConfig):
-    """Numbers of the tasks that spread a towel; each can be passed to ``gym.make``."""
-
-    hands_at: str = "home"
-    """Start of the hands, as in :class:`PickerConfig`; a grasp has to be found."""
 
 
 class CoveredArea:
@@ -209,7 +200,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`ClothFlattenConfig`. SoftGym's numbers:
+    :class:`pbd_gym.envs.HomeTowelConfig`. SoftGym's numbers:
 
     ```python
     gym.make("PBDClothFlatten-v0", preset="softgym")
@@ -220,8 +211,8 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothFlattenConfig
-    config: ClothFlattenConfig
+    config_type = HomeTowelConfig
+    config: HomeTowelConfig
     task_type = ClothFlatten
     action_modes = PICKER_MODES
     presets = PRESETS["ClothFlatten"]

@@ -151,6 +151,14 @@ class HangingTowelConfig(ClothTaskConfig):
     """
 
 
+@dataclass(frozen=True)
+class HomeTowelConfig(ClothTaskConfig):
+    """Numbers of the cloth tasks whose hands begin away from the cloth; each can be passed to ``gym.make``."""
+
+    hands_at: str = "home"
+    """Start of the hands, as in :class:`PickerConfig`; what they grasp has to be found."""
+
+
 def ground(config: ClothTaskConfig) -> Scene:
     """Return a scene with nothing but the ground."""
     scene = Scene(contact_radius=config.radius)

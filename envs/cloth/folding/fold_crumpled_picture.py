@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pbd_gym.envs.cloth.folding.fold_crumpled import ClothFoldCrumpled
-from pbd_gym.envs.cloth.towel import ClothTaskConfig
+from pbd_gym.envs.cloth.towel import HomeTowelConfig
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.modes import PICKER_MODES, ObsMode
-
-
-@dataclass(frozen=True)
-class ClothFoldCrumpledPictureConfig(ClothTaskConfig):
-    """Numbers of PBDClothFoldCrumpledPicture-v0; each can be passed to ``gym.make``."""
-
-    hands_at: str = "home"
-    """Start of the hands, as in :class:`PickerConfig`; what they grasp has to be found."""
 
 
 class ClothFoldCrumpledPictureVectorEnv(TaskVectorEnv):
@@ -53,7 +44,7 @@ class ClothFoldCrumpledPictureVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothFoldCrumpledPictureConfig`. Sharper pictures:
+    :class:`pbd_gym.envs.HomeTowelConfig`. Sharper pictures:
 
     ```python
     gym.make("PBDClothFoldCrumpledPicture-v0", pixels={"size": 128})
@@ -64,8 +55,8 @@ class ClothFoldCrumpledPictureVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothFoldCrumpledPictureConfig
-    config: ClothFoldCrumpledPictureConfig
+    config_type = HomeTowelConfig
+    config: HomeTowelConfig
     task_type = ClothFoldCrumpled
     action_modes = PICKER_MODES
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("rgb", "rgbd", "depth")

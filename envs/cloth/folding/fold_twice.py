@@ -9,7 +9,7 @@ import numpy as np
 
 from pbd_gym.envs.cloth.heaps import Spreading
 from pbd_gym.envs.cloth.moves import fold_over, tighten
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.cloth.towel import HomeTowelConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
@@ -29,11 +29,9 @@ SHORT = 0.02
 
 
 @dataclass(frozen=True)
-class ClothFoldTwiceConfig(ClothTaskConfig):
+class ClothFoldTwiceConfig(HomeTowelConfig):
     """Numbers of PBDClothFoldTwice-v0; each can be passed to ``gym.make``."""
 
-    hands_at: str = "home"
-    """Start of the hands, as in :class:`PickerConfig`; what they grasp has to be found."""
     crumpled: bool = False
     """Whether the towel lies in a heap at the start, and must be folded in the middle of the ground."""
     start_turn: float = 0.25 * np.pi
