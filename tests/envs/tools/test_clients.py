@@ -115,16 +115,17 @@ def test_sbx() -> None:
 
 
 def test_rl_zoo3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its trainer reads the tuned numbers of docs/rl_zoo3, here with fewer steps."""
     import sys
 
     train = imported("rl_zoo3.train").train
-    settings = tmp_path / "ppo.yml"
-    settings.write_text(f"{ID}:\n  n_envs: 1\n  n_timesteps: 16\n  policy: MlpPolicy\n  n_steps: 8\n  batch_size: 8\n")
-    words = ["--algo", "ppo", "--env", ID, "--gym-packages", "pbd_gym", "--conf-file", str(settings)]
+    settings = Path(__file__).parents[3] / "docs" / "rl_zoo3" / "ppo.yml"
+    words = ["--algo", "ppo", "--env", ID, "--gym-packages", "pbd_gym", "--conf-file", str(settings), "-n", "16"]
     words += ["--eval-freq", "-1", "-f", str(tmp_path), "--env-kwargs", "rows:4", "columns:4", "settle_time:0.5"]
-    monkeypatch.setattr(sys, "argv", ["train", *words])
+    monkeypatch.setattr(sys, "argv", ["train", *words, "-params", "n_envs:1", "n_steps:8", "batch_size:8"])
     train()
-    assert list(tmp_path.rglob(f"{ID}.zip"))
+    (saved,) = tmp_path.rglob("config.yml")
+    assert "lin_0.003" in saved.read_text() and list(tmp_path.rglob(f"{ID}.zip"))
 
 
 def test_d3rlpy(tmp_path: Path) -> None:
