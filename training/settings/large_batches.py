@@ -23,8 +23,12 @@ _SHORTEST = 16
 """Steps that no rollout has fewer than."""
 _MINIBATCHES = 32
 """Gradient steps for each pass over a rollout."""
+_LENGTH = {1024: 1.0, 4096: 0.5}
+"""Factor on the steps of a rollout by size class: the larger the batch, the fewer updates there are otherwise."""
 _MORE = {1024: 1.6, 4096: 4.0}
 """Environment steps of a run by size class, as a multiple of what the id is tuned for."""
+_ROLLOUTS = 24
+"""Rollouts that no run has fewer than: ids that are tuned to few steps would be over after a handful of updates."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +36,8 @@ class _Large:
     """Numbers found for an id; the defaults are for ids that have not been tried."""
 
     n_steps: int = 32
-    """Steps of a rollout with as many environments as the size class says; with others it has as many samples. Half as
-    many make twice as many updates, and leave more to the values."""
+    """Steps of a rollout with 1,024 environments; up to 4,095 it has as many samples. Half as many make twice as many
+    updates, and leave more to the values."""
     longer: float = 1.0
     """Factor on the environment steps of a run."""
     learning_rate: float = 2e-3
@@ -65,14 +69,15 @@ def for_batch(env_id: str, tuned: PPOSettings, num_envs: int) -> PPOSettings:
     if num_envs < TIMES_AS_MANY * tuned.num_envs:
         return dataclasses.replace(tuned, num_envs=num_envs)
     size, large = size_class(num_envs), _LARGE.get(env_id, _Large())
-    n_steps = max(min(large.n_steps * size // num_envs, tuned.n_steps), _SHORTEST)
+    n_steps = max(min(int(_LENGTH[size] * large.n_steps) * size // num_envs, tuned.n_steps), _SHORTEST)
+    steps = max(int(_MORE[size] * large.longer * tuned.total_timesteps), _ROLLOUTS * n_steps * num_envs)
     return dataclasses.replace(
         tuned,
         num_envs=num_envs,
         n_steps=n_steps,
         batch_size=max(n_steps * num_envs // _MINIBATCHES, 1),
         n_epochs=8,
-        total_timesteps=int(_MORE[size] * large.longer * tuned.total_timesteps),
+        total_timesteps=steps,
         measured="before",
         learning_rate=max(tuned.learning_rate, large.learning_rate),
         beta2=0.99,

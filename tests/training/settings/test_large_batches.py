@@ -28,6 +28,7 @@ def test_every_id_has_settings_for_every_size(env_id: str) -> None:
             assert found.stagger and found.scale_values
             assert found.n_steps <= base.n_steps  # type: ignore[attr-defined]
             assert 16 <= samples // found.batch_size <= 40
+            assert found.total_timesteps >= 24 * samples
         assert found.total_timesteps >= base.total_timesteps
         assert found.gamma == base.gamma and found.training_env == base.training_env
 
@@ -37,6 +38,11 @@ def test_a_thousand_environments_take_at_most_four_times_the_steps(env_id: str) 
     found = asked(env_id=env_id, num_envs=1024)
     assert found.total_timesteps <= 4 * tuned.TABLE["ppo"][env_id].total_timesteps
     assert found.total_timesteps >= 20 * found.n_steps * found.num_envs
+
+
+def test_a_batch_four_times_as_large_has_shorter_rollouts() -> None:
+    """Guards PBDCloth-v0 with 4,096 environments, which came to 53 % with 32 steps and to 97 % with 16."""
+    assert [asked(num_envs=count).n_steps for count in (1024, 4096, 8192)] == [32, 16, 16]
 
 
 def test_a_gpu_has_a_thousand() -> None:
