@@ -171,7 +171,7 @@ class FluidsDemo(Demo[FluidOptions]):
         )  # fmt: skip
 
     def _above(self, name: str) -> np.ndarray:
-        return np.array([*self.places[name] + [0.0, SPACING * (3 * self.options.rows - 3)], 0.0])
+        return np.array([*self.places[name] + [0.0, SPACING * (3 * self.options.rows - 4.5)], 0.0])
 
     def _words(self, name: str) -> str:
         if name in self.failed:

@@ -301,7 +301,7 @@ class ThrowDemo(PlaneDemo[ThrowOptions]):
         words = [name.removesuffix(" Euler") for name in THROWN]
         words[2] = "exact and RK2"
         return [
-            (raised(place[None] + [0.08 + 0.022 * len(word), 0.0])[0], word)
+            (raised(place[None] + [0.1 + 0.024 * len(word), 0.0])[0], word)
             for place, word in zip(places, words, strict=True)
         ]
 

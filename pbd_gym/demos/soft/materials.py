@@ -121,9 +121,10 @@ class MaterialsDemo(SceneDemo[MaterialsOptions]):
         return super().drawn() | {"labels": names, "panels": [self.history.panel("height of the tips [m]")]}
 
     def readout(self) -> str:
-        """Return the time and the sag of each tip; after a crush, the number of elements not yet recovered."""
-        words = "   ".join(f"{name} {sag:.3f} m" for name, sag in zip(MATERIALS, self.sag(), strict=True))
+        """Return the time and the sag of each tip or, after a crush, the number of elements not yet recovered."""
         if self._crushed:
             lost = ", ".join(f"{name} {count}" for name, count in zip(MATERIALS, self.inverted(), strict=True))
-            words += f"   crushed; still inside out of {len(self.tets[0])} elements each: {lost}"
+            words = f"crushed; of {len(self.tets[0])} elements inside out:   {lost}"
+        else:
+            words = "   ".join(f"{name} {sag:.3f} m" for name, sag in zip(MATERIALS, self.sag(), strict=True))
         return f"{super().readout()}   {words}"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pygame
 
 TEXT: Color = (52, 60, 80)
+_HALO, _HALO_ALPHA = (255, 255, 255), 90
+"""Edge of words over the scene, which are read where particles or solids of any colour are behind them."""
 PALETTE: tuple[Color, ...] = (
     (36, 112, 190), (226, 102, 42), (38, 150, 98), (190, 52, 92), (122, 88, 190), (150, 120, 40),
 )  # fmt: skip
@@ -46,17 +48,32 @@ def draw_polylines(canvas: pygame.Surface, lines: Sequence[tuple[np.ndarray, Col
 def draw_labels(
     surface: pygame.Surface, labels: Sequence[tuple[np.ndarray, str]], camera: Camera, corner: Size = (0, 0)
 ) -> None:
-    """Write text centred on points of the scene [m], shape (3,), but not into a ``corner`` reserved for other text."""
+    """Write text centred on points of the scene [m], shape (3,), but not into a ``corner`` reserved for other text.
+
+    A word that would cover part of one below it moves up, by its height at most.
+    """
     if not labels:
         return
     font = make_font(surface, 26)
+    placed: list[tuple[float, float, Any, str]] = []
     for point, text in labels:
         (pixel,), _ = camera.project(point, surface.get_size())
         if np.isfinite(pixel).all():
             word = font.render(text, True, TEXT)
-            left, top = pixel[0] - word.get_width() / 2, pixel[1] - word.get_height() / 2
-            if left > corner[0] or top > corner[1]:
-                surface.blit(word, (left, top))
+            placed.append((pixel[1] - word.get_height() / 2, pixel[0] - word.get_width() / 2, word, text))
+    taken: list[tuple[float, float, int]] = []
+    for wanted, left, word, text in sorted(placed, key=lambda each: each[:2], reverse=True):
+        width, height = word.get_size()
+        apart = width + height // 3
+        beside = [at for at, start, wide in taken if start < left + apart and left < start + wide and at >= wanted]
+        top = max(min([wanted, *(at - 0.8 * height for at in beside)]), wanted - height)
+        taken.append((top, left, apart))
+        if left > corner[0] or top > corner[1]:
+            halo = font.render(text, True, _HALO)
+            halo.set_alpha(_HALO_ALPHA)
+            for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+                surface.blit(halo, (left + across, top + down))
+            surface.blit(word, (left, top))
 
 
 def draw_caption(surface: pygame.Surface, caption: str, share: int = 24, low: bool = False) -> Size:
@@ -344,19 +361,27 @@ def _name_curves(paper: pygame.Surface, font: Any, curves: Sequence[Curve], y_ra
 
 
 def _draw_x_axis(paper: pygame.Surface, font: Any, label: str, x_range: Ends, plot: Any) -> None:
-    """Write round numbers below the plot, as far as its label at the right end leaves room."""
+    """Write round numbers below the plot, as far as its label at the right end leaves room: at least two if any do."""
     import pygame
 
-    word, y = font.render(label, True, TEXT), plot.bottom + 2
+    word, y, gap = font.render(label, True, TEXT), plot.bottom + 2, _spacing(font)
     paper.blit(word, (plot.right - word.get_width(), y))
-    end, values = -np.inf, ticks(*x_range, max(2, plot.width // (4 * font.get_height())))
-    for value, place in zip(values, _pixels(np.array(values), x_range, plot.left + 1, plot.right - 1), strict=True):
+    fewest = max(2, plot.width // (4 * font.get_height()))
+    for most in range(fewest, fewest + 5):
+        values = ticks(*x_range, most)
+        places = _pixels(np.array(values), x_range, plot.left + 1, plot.right - 1)
+        numbers, end = [], -np.inf
+        for value, place in zip(values, places, strict=True):
+            number = font.render(_number(value, x_range), True, TEXT)
+            x = max(place - number.get_width() / 2, plot.left)
+            if x > end and x + number.get_width() + gap <= plot.right - word.get_width():
+                numbers.append((number, (x, y)))
+                end = x + number.get_width() + gap
+        if len(numbers) > 1:
+            break
+    paper.blits(numbers)
+    for place in places:
         pygame.draw.line(paper, _AXIS, (place, plot.bottom - 3), (place, plot.bottom))
-        number = font.render(_number(value, x_range), True, TEXT)
-        x = max(place - number.get_width() / 2, plot.left)
-        if x > end and x + number.get_width() + _spacing(font) <= plot.right - word.get_width():
-            paper.blit(number, (x, y))
-            end = x + number.get_width() + _spacing(font)
 
 
 def _draw_curves(

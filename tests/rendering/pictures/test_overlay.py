@@ -83,6 +83,15 @@ def test_labels_are_centred_on_their_points() -> None:
     np.testing.assert_allclose([columns.mean(), rows.mean()], pixel, atol=4)
 
 
+def test_a_label_moves_up_from_one_that_it_would_cover() -> None:
+    at, above = np.array([0.3, 0.25, 0.0]), np.array([0.3, 0.28, 0.0])
+    alone = changed(Frame(NOTHING, labels=[(at, "label")]))
+    both = changed(Frame(NOTHING, labels=[(above, "label"), (at, "label")]))
+    tall = [np.ptp(np.nonzero(seen)[0]) + 1 for seen in (alone, both)]
+    assert tall[1] > 1.6 * tall[0]
+    assert (both & alone).sum() == alone.sum()  # the lower one stays
+
+
 def test_panels_show_their_curves() -> None:
     x = np.linspace(0.0, 1.0, 50)
     panels = [Panel("up", [Curve("a", x, x, RED)]), Panel("flat", [Curve("b", x, 0 * x, BLUE)], (-1.0, 1.0))]
