@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from docs.figures import results
+from docs.figures import learning_times, results
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.settings.algorithms import IMITATION
 from tests.docs.pages import cells
@@ -48,6 +48,17 @@ def test_every_seed_is_in_its_table() -> None:
     assert text.split(results.MARKS[0])[1].split(results.MARKS[1])[0].strip() == results.seeds()
     shown = sum(cells(line)[2].count("%") for line in results.seeds().splitlines()[2:])
     assert shown == len(results.rows_of("results.csv"))
+
+
+def test_times_are_those_of_the_curves() -> None:
+    """The page has the table, and a time is that of the first evaluation with 90 %, not of the best or the last."""
+    page = learning_times.PAGE.read_text()
+    assert page == learning_times.written(page, learning_times.table(results.DOCS / "results"))
+    with (results.DOCS / "results" / "PBDRope-v0-ppo-0.csv").open() as file:
+        rates = {float(row["seconds"]): float(row["success_rate"]) for row in csv.DictReader(file)}
+    found = learning_times.first(results.DOCS / "results" / "PBDRope-v0-ppo-0.csv")
+    assert found and rates[found[0]] >= 0.9 > max(rate for seconds, rate in rates.items() if seconds < found[0])
+    assert learning_times.first(results.DOCS / "results" / "PBDCloth-v0-sac-0.csv") is None
 
 
 def test_the_readmes_results_are_those_of_the_files() -> None:
