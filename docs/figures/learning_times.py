@@ -50,14 +50,13 @@ def rows(folder: Path) -> list[tuple[str, str, list[tuple[float, float]], int]]:
 
 def table(folder: Path) -> str:
     """Return the table in Markdown."""
-    lines = ["| id | learner | seconds, median (lowest–highest) | steps [million] | seeds |", "|---|---|---|---|---|"]
+    head = "| id | learner | seconds, median (lowest to highest) | steps [million] | seeds |"
+    lines = [head, "|---|---|---|---|---|"]
     for env_id, name, reached, count in rows(folder):
         seconds, steps = ([each[k] for each in reached] for k in (0, 1))
-        spread = f" ({min(seconds):,.0f}–{max(seconds):,.0f})" if len(seconds) > 1 else ""
-        lines.append(
-            f"| `{env_id}` | {name} | {statistics.median(seconds):,.0f}{spread} | {statistics.median(steps) / 1e6:.2f} |"
-            f" {len(reached)} of {count} |"
-        )
+        spread = f" ({min(seconds):,.0f}\N{EN DASH}{max(seconds):,.0f})" if len(seconds) > 1 else ""
+        middle = f"{statistics.median(seconds):,.0f}{spread} | {statistics.median(steps) / 1e6:.2f}"
+        lines.append(f"| `{env_id}` | {name} | {middle} | {len(reached)} of {count} |")
     return "\n".join(lines) + "\n"
 
 
