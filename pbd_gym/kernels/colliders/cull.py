@@ -114,7 +114,7 @@ def _make_measure(wide: Wide) -> Any:
             high_y = larger(high_y, y)
             high_z = larger(high_z, z)
             move2 = larger(move2, length2(x - body.previous[i, 0], y - body.previous[i, 1], z - body.previous[i, 2]))
-        # Contacts push particles: as long as they stay in what this adds, nothing has to be looked at again.
+        # Contacts push particles: while these stay within this margin, nothing has to be searched again.
         room = vec(colliders.contact_radius)
         spread.low_x = low_x - room
         spread.low_y = low_y - room
@@ -152,7 +152,7 @@ def make_cull(wide: Wide) -> Cull:
                 floor(larger(spread.low_y - cy, cy - spread.high_y), none),
                 floor(larger(spread.low_z - cz, cz - spread.high_z), none),
             )
-            # How far the collider moves, relative to the particles, where these are.
+            # Motion of the collider relative to the particles, at their positions.
             shift = sqrt(length2(cx - body.frames[k, 12], cy - body.frames[k, 13], cz - body.frames[k, 14]))
             turn2 = vec(none)
             for n in range(3, 12):

@@ -81,7 +81,7 @@ def make_trace(wide: Wide, shape: Any) -> Any:
             beyond = along + floor(gap, step)
             along = pick(running, pick(length - beyond, beyond, length), along)
         hit = pick(running, one, hit)
-        # Without a contact the end comes back with the bits that it has.
+        # Without a contact the end is returned unchanged, to the bit.
         fx = pick(hit, ox + wp.cw_mul(ux, along), ex)
         fy = pick(hit, oy + wp.cw_mul(uy, along), ey)
         fz = pick(hit, oz + wp.cw_mul(uz, along), ez)

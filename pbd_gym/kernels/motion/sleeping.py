@@ -120,7 +120,7 @@ def _make_doze(wide: Wide, options: SweepOptions, data: Any) -> Any:
                 asleep[env, wp.static(ASLEEP)] = wp.where(rested and not held, 1, 0)
                 asleep[env, wp.static(STIRRED)] = wp.where(held, positions.shape[0], 0)
         barrier()
-        # One that sleeps has no velocity, and is where the last substep found it: else somebody has put it there.
+        # A sleeping particle has no velocity, and is where the last substep left it, unless somebody has moved it.
         stirs = vec(zero)
         pushed = vec(zero)
         for i in range(thread, positions.shape[0], threads):
@@ -195,7 +195,7 @@ def _make_stirred(wide: Wide, data: Any) -> Any:
         all = vec(scalar(state.positions.shape[1]))
         count = vec(scalar(0.0))
         none = vec(scalar(0.0))
-        # What falls from rest is as fast as that in the middle of this time.
+        # Whatever falls from rest has that speed in the middle of this time.
         limit = scalar(wp.static(0.5 * REST_TIME)) * (scalar(0.5) * now.inv_h) * now.resting_speed
         time = settings.h * scalar(settings.substeps)
         slow = vec(time * scalar(wp.static(SLOW)))

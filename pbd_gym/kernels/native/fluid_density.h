@@ -103,7 +103,7 @@ struct DensitySweep {
         return {weights.total(), slopes.x.total(), slopes.y.total(), slopes.z.total(), squares.total()};
     }
 
-    // What the walls of a particle take of the space around it. Keeps the slope of each.
+    // Share of the space around a particle that lies behind its walls. Keeps the slope of each.
     PBD_INLINE OpenSpace<T> near_walls(int i) const {
         PBD_CONTRACT_ON
         const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], inv_support = fluid.inv_support;
@@ -266,7 +266,7 @@ struct DensitySweep {
     }
 };
 
-// Read where the boundary is: constraints of other bodies have moved it since the last iteration.
+// Read the boundary's positions: constraints of other bodies have moved it since the last iteration.
 template <class Group>
 PBD_INLINE void read_boundary(Group& fluid) {
     PBD_CONTRACT_ON
@@ -280,11 +280,11 @@ PBD_INLINE void read_boundary(Group& fluid) {
     sync();
 }
 
-// Give a sample of the boundary what the sweeps have pushed it by.
+// Move a sample of the boundary by the pushes of the sweeps.
 //
-// A sample of a rigid body yields no more than the body would there. Else the fluid would push samples into it one by
-// one, believe that it has room, and lie too close when the body is rigid again: that took 4 % of what it displaces at
-// 2.5 ms. What has pushed it is made up for here, so that the body gets all of it.
+// A sample of a rigid body yields no more than the body would there. Otherwise the fluid would push single samples into
+// the body, take the place for free, and lie too close once the body is rigid again: at 2.5 ms it displaced 4 % too
+// little. The rest of the push is added here, so that the body receives all of it.
 template <class Group>
 PBD_INLINE void return_sample(Group& fluid, int b, const typename Group::T* row) {
     PBD_CONTRACT_ON

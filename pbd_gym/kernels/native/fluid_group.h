@@ -29,8 +29,8 @@ struct FluidOptions {
     static constexpr bool WRENCHES = Wrenches;
 };
 
-// What a wall carries, where that is noted: how far it has moved the particle in this substep, to all of which the
-// particle answers, and how much a step away from it really lowers the density, behind other walls too [m, 1/m].
+// Load of a wall, where loads are recorded: how far it has moved the particle in this substep, to all of which the
+// particle answers, and by how much a step away from it lowers the density, other walls included [m, 1/m].
 template <class T, bool noted>
 struct WallForce {};
 template <class T>
@@ -108,7 +108,7 @@ struct FluidGroup {
             return T(1);
     }
 
-    // Particles of the fluid that are there, once they are sorted.
+    // Number of active particles of the fluid, once they are sorted.
     PBD_INLINE int active() const { return scratch.active.data[group]; }
 
     // First row of one of the three sets.

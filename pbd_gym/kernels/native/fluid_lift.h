@@ -1,4 +1,4 @@
-// The lift of solids that are all in a fluid: what the fluid that they displace would be pushed by.
+// Lift of solids that are wholly immersed in a fluid: the push that the displaced fluid would feel.
 //
 // What the samples of a body feel is the weight of the fluid that its particles leave room for, which is some percent
 // off, more so for long substeps, and what the fluid bears like a solid at rest. Bodies of nearly its density would

@@ -223,7 +223,7 @@ inline CUDA_CALLABLE void find_neighbours(const FluidGrid<Group>& grid, const Fl
 
 #else
 
-// What is in the cells around a cell, gathered by one thread for all rows of that cell.
+// Contents of the cells around a cell, gathered by one thread for all rows of that cell.
 template <class Group>
 struct FluidNeighbourhood {
     using T = typename Group::T;
@@ -248,7 +248,7 @@ struct FluidNeighbourhood {
 #endif
     }
 
-    // Add rows of a run, from `from` on, to those that are gathered.
+    // Add rows of a run, starting at `from`, to those gathered.
     PBD_INLINE void add(const FluidRun<T>& run, int spot_count, int gathered, int from, int taken) {
         const T* const xs = run.spot;
         for (int n = 0; n < taken; n += CHUNK) {
@@ -259,7 +259,7 @@ struct FluidNeighbourhood {
         }
     }
 
-    // Compare what is gathered with the rows begin..end of the lists.
+    // Compare the gathered rows with the rows begin..end of the lists.
     PBD_INLINE void compare(Group& fluid, const FluidLists& wanted, const FluidRun<T>& run, int gathered, int begin,
                             int end) {
         PBD_CONTRACT_ON

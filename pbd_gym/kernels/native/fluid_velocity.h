@@ -79,7 +79,7 @@ struct FluidSettling {
         for (int a = 0; a < 3; ++a) to[3 + a] += at[(a + 1) % 3] * f[(a + 2) % 3] - at[(a + 2) % 3] * f[(a + 1) % 3];
     }
 
-    // Even out differences of velocity pair by pair, which keeps momentum; walls have the velocity that they have.
+    // Even out differences of velocity pair by pair, which conserves momentum; walls keep their own velocity.
     PBD_INLINE FluidVelocities<T> apply_viscosity() const {
         PBD_CONTRACT_ON
         const auto& table = fluid.table;
@@ -140,8 +140,8 @@ struct FluidSettling {
         }
     }
 
-    // Let neighbours pull each other, most at half the support radius, and push where they are close: Akinci et al.
-    // 2013, doi:10.1145/2508363.2508395, eq. 2.
+    // Let neighbours attract each other, most at half the support radius, and repel at close range: Akinci et al. 2013,
+    // doi:10.1145/2508363.2508395, eq. 2.
     PBD_INLINE void apply_cohesion(T* current) const {
         PBD_CONTRACT_ON
         const auto& table = fluid.table;
@@ -245,7 +245,7 @@ struct FluidSettling {
         }
     }
 
-    // Give the body its positions, and such positions before the substep that its velocities follow.
+    // Write the body's positions, and positions before the substep from which its velocities follow.
     template <bool bouncing>
     PBD_INLINE void bring_back(const T* current) const {
         PBD_CONTRACT_ON

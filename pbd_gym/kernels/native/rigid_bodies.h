@@ -5,11 +5,11 @@
 
 namespace pbd {
 
-// A hand is torn out of what it holds when that is farther from it than this share of the radius of its balls.
+// A hand counts as torn out of what it holds once the gap exceeds this share of the balls' radius.
 constexpr double TORN = 0.02;
-// Share of its mass by which what it holds counts then: the rest of the body moves as if it were free.
+// Share of its mass with which the held part then counts: the rest of the body moves as if it were free.
 constexpr double TORN_WEIGHT = 1e-3;
-// Speed at which hands draw a body towards them that they are torn out of, besides how they go themselves [m/s].
+// Speed at which hands draw a body that they are torn out of towards them, on top of their own motion [m/s].
 constexpr double DRAWN = 0.5;
 
 // What is chosen when the kernels of rigid bodies are built: numbers of a position's row, and the columns of parameters
@@ -127,13 +127,13 @@ template <class Bodies> struct RigidLane {
         const T* const rest = in.table.rest.data + 3 * j;
         return {size * rest[0] - from.x, size * rest[1] - from.y, size * rest[2] - from.z};
     }
-    // The middle of the ball of contact c of body b likewise. One on a face has a place of its own, and -1 less the
-    // member nearest to it as its member.
+    // Likewise the centre of the ball of contact c of body b. A contact on a face has a point of its own, and its
+    // member is -1 minus the nearest one.
     PBD_INLINE Vec3<V> touch_in(int b, int c, const Vec3<V>& from) const {
         const int j = in.member(b, c);
         return j < 0 ? load3(in.contact(b, c) + TOUCH_PLACE * LANES) - from : place_in(j, from);
     }
-    // A mass of member j of body b, which counts as heavy where it is held [kg].
+    // Mass of member j of body b, which counts as heavy where it is held [kg].
     PBD_INLINE V unless_held(int j, int b, T mass) const {
         const V free = V(mass), held = V(in.table.heavy.data[b]);
         return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
@@ -147,10 +147,11 @@ template <class Bodies> struct RigidLane {
     // The mass that counts. torn: 1 where hands are torn out of the body, else 0.
     PBD_INLINE V weight(int j, int b, V torn) const { return torn > T(0) ? torn_weight(j) : weight(j, b); }
 
-    // How far from the centre of its body member j is, over how far its hand is; at most 1.
+    // Distance of member j from the centre of its body, relative to that of its hand; at most 1.
     //
-    // Hands that go apart pull what they hold out of its place. The body turns until it points at them: where they are
-    // counts as a direction only, or at twice its distance the body would turn beyond it by as much as it was off.
+    // Hands that move apart pull what they hold out of place. The body turns until the held points face the hands. A
+    // hand gives a direction only: at its full distance, one twice as far away would turn the body past it by as much
+    // as it was off.
     //
     // own: from the centre to the member's place.  hand: to its hand.
     PBD_INLINE V reached(const Vec3<V>& own, const Vec3<V>& hand) const {
@@ -158,8 +159,8 @@ template <class Bodies> struct RigidLane {
         const V near = dot(own, own), far = dot(hand, hand);
         return far > near ? V(root(near / far)) : V(T(1));
     }
-    // Share of a way from what is held to its hand that the hand leaves in a substep. It takes away all by which the
-    // way has grown in it, so that the body goes with the hand and does not gather speed, and so much of the rest.
+    // Share of the gap between what is held and its hand that remains after a substep. The hand closes all that the gap
+    // has grown in the substep, so that the body follows without gathering speed, and a given length of the rest.
     //
     // before: the way when the substep began.  most: so much [m].
     PBD_INLINE V left_of(const Vec3<V>& before, V most) const {
@@ -168,7 +169,7 @@ template <class Bodies> struct RigidLane {
         return far > most * most ? V(T(1) - most / root(at_least(far, 1e-30))) : V(T(0));
     }
 
-    // Let what is held of a body count as next to nothing where hands are torn out of it, and as heavy elsewhere.
+    // Make the held part of a body almost massless where hands are torn out of it, and heavy elsewhere.
     //
     // at: its row; its centre now and at the start of the substep become those of the mass that counts.
     // torn: 1 where they are, else 0.
@@ -189,7 +190,7 @@ template <class Bodies> struct RigidLane {
         store(at + BODY_TORN * LANES, torn);
     }
 
-    // Add what pushes a body at a place to what pulls at what is held of it.
+    // Add a push on a body at a point to the pulls at its held particles.
     PBD_INLINE void note_push(T* at, const Vec3<V>& place, const Vec3<V>& p) const {
         if constexpr (Bodies::FORCES) {
             T* const sum = at + BODY_PULL * LANES;

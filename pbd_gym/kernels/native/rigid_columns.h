@@ -8,18 +8,18 @@ constexpr int BODY_CENTER = 0;
 constexpr int BODY_TURN = 3;
 constexpr int BODY_START = 12;
 constexpr int BODY_START_TURN = 15;
-// Where its centre is from that of its mesh, in its own axes (3) [m]; one over its mass [1/kg]; its inertia tensor and
-// the inverse (xx, yy, zz, xy, xz, yz each) in its own axes. What is held counts as heavy in all of these.
+// Offset of the centre of mass from that of the mesh, in the body's axes (3) [m]; inverse mass [1/kg]; inertia tensor
+// and its inverse (xx, yy, zz, xy, xz, yz each), in the same axes. Held particles count as heavy in all of these.
 constexpr int BODY_OFFSET = 24;
 constexpr int BODY_INV_MASS = 27;
 constexpr int BODY_INERTIA = 28;
 constexpr int BODY_INVERSE = 34;
-// What contacts between bodies work on: the inverse of the inertia tensor in the axes of the world (6); how far the
-// body has been moved (3) [m] and turned (3).
+// Working numbers of contacts between bodies: inverse inertia tensor in world axes (6); displacement (3) [m] and
+// rotation (3) of the body so far.
 constexpr int BODY_WORLD = 40;
 constexpr int BODY_GONE = 46;
-// What has pushed the body in the substep beyond what it has gone by, as impulses times the substep (3) [kg m], and
-// their moment about the origin of the world (3): what is held of it takes that up. Where forces at grips are summed.
+// Pushes on the body in the substep that its motion does not account for, as impulses times the substep (3) [kg m], and
+// their moment about the world's origin (3): held particles take these up. Only where forces at grips are summed.
 constexpr int BODY_PULL = 52;
 // The same numbers from BODY_OFFSET on where hands are torn out of a body, if what is held counts as heavy now, and the
 // other way round; and 1 where they are torn out of it, else 0.
@@ -49,7 +49,7 @@ constexpr int TOUCH_NUMBERS = 20;
 // Contacts of a body with colliders that are solved together, for each of its particles.
 constexpr int TOUCH_ROOM = 2;
 
-// Balls of other bodies that one ball may be near; more of them are left to contacts between particles.
+// Largest number of other bodies' balls near one ball; further ones are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
 // Numbers of a contact between two bodies (rigid_meetings.h).
 constexpr int MEETING_NUMBERS = 24;

@@ -8,23 +8,23 @@
 // them (projected Gauss-Seidel) find impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105. Which
 // contacts slide is decided when these nearly do.
 //
-// A ball that comes on faster than gravity makes it in two substeps bounces: it is pushed on until it goes back by the
-// restitution times its way. Newton's law may gain energy so, off the centre and with friction (Kane and Levinson 1985,
-// Dynamics: Theory and Applications): impulses of a body that bounces are made smaller then.
+// A ball that arrives faster than gravity accelerates it in two substeps bounces: it is pushed until it returns by the
+// restitution times its way. Newton's law of restitution may add energy off the centre and with friction (Kane and
+// Levinson 1985, Dynamics: Theory and Applications): impulses of a body that bounces are made smaller then.
 #pragma once
 #include "rigid_overlaps.h"
 
 namespace pbd {
 
-// Sweeps over the contacts of a body, forth and back in turn.
+// Sweeps over the contacts of a body, alternately forwards and backwards.
 constexpr int TOUCH_SWEEPS = 12;
 // Sweep in which contacts turn out to slide or to stick. Until then friction takes as much as it may of what sticks:
 // impulses that do not fit together yet would make some balls slide, and these then draw down the others.
 constexpr int TOUCH_DECIDED = 8;
-// A contact slides if friction that sticks leaves more of its slip than this share. What only just begins to slide is
-// held back by as much for some more substeps, in which its slip grows.
+// A contact slides if static friction leaves more than this share of its slip. One that only just begins to slide is
+// held by the same force for a few more substeps, while its slip grows.
 constexpr double TOUCH_LEFT = 0.3;
-// Nor does it slide below this share of the speed that gravity makes in two substeps: that may be rounding.
+// Nor does it slide below this share of the speed that gravity adds in two substeps, which may be rounding.
 constexpr double TOUCH_CREEPS = 0.25;
 // How far what does not touch is to be pushed [m].
 constexpr double NO_TOUCH = -1e6;
@@ -49,7 +49,7 @@ inline CUDA_CALLABLE void begin_touches(const Model& model, const Body& body, co
     }
 }
 
-// Where the middle of a ball is that touches from a face of a body: from its centre of mass, in its own axes [m].
+// Centre of a ball that touches from a face of a body, relative to its centre of mass, in its own axes [m].
 template <class Wide> struct FacePlace {
     const Wide &x, &y, &z;
 };
@@ -91,7 +91,7 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         const Vec3<V> slip = went + cross(turn, arm) - surface;
         const V along = dot(slip, n);
         V deep = on.load(touch.depth.c), early = on.load(touch.early.c);
-        // What a hand is torn out of is not where the hand is.
+        // A particle whose hand is torn out is not where the hand is.
         const auto elsewhere =
             (on.load(at + BODY_TORN * LANES) > none) & (on.load(in.w + in.members[j] * LANES) <= none);
         if (!face) deep = elsewhere ? none : deep;

@@ -1,8 +1,8 @@
-// What pulls at the particles of rigid bodies moves their bodies, and joints hold these together.
+// Pulls at the particles of rigid bodies move the bodies, and joints hold these together.
 //
 // Constraints, contacts between particles and fluids have displaced a particle by d. To its body of mass M that is the
-// impulse m d (times the substep), for the mass m that they reckoned with, so the body as a whole moves by sum m d / M
-// and turns by I^-1 sum r x m d. Whatever displaced it gave others the opposite impulse: momentum is kept.
+// impulse m d (times the substep), for the mass m that they assumed, so the body as a whole moves by sum m d / M and
+// turns by I^-1 sum r x m d. Whatever displaced it gave others the opposite impulse: momentum is kept.
 //
 // A joint is a point that two bodies share. With r to it from either centre, the impulse that closes a gap d is
 // (K_1 + K_2)^-1 d with K p = p / M + (I^-1 (r x p)) x r: Mueller et al. 2020 (Detailed rigid body simulation with
@@ -13,7 +13,7 @@
 
 namespace pbd {
 
-// Over the joints in an iteration, forth and back in turn.
+// Sweeps over the joints in an iteration, alternately forwards and backwards.
 constexpr int JOINT_SWEEPS = 4;
 
 // One lane of joint c.

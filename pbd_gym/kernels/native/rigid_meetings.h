@@ -1,12 +1,11 @@
 // Contacts of rigid bodies with each other, solved for whole bodies.
 //
-// Contacts between particles leave out what is between two rigid bodies: they would push the middles of two balls, and
-// friction there has a lever, which takes angular momentum away. All balls of one body that a ball touches are one
-// contact, along the mean of their normals, which is nearly that of the surface. Its impulse pushes both bodies as a
-// whole, by the inverse mass 1 / M + (r x n) . I^-1 (r x n) that they have at that point, and is never negative;
-// friction holds the point of contact where it was on the other, with at most the coefficient times that of the push.
-// Sweeps over all contacts, as in rigid_contacts.h, alternate with contacts with colliders, so that the ground carries
-// what does not lie on it.
+// Contacts between particles skip pairs of rigid bodies: they would push the centres of two balls, where friction has a
+// lever arm and takes angular momentum away. All balls of one body that a ball touches are one contact, along the mean
+// of their normals, which is nearly that of the surface. Its impulse pushes both bodies as a whole, by the inverse mass
+// 1 / M + (r x n) . I^-1 (r x n) that they have at that point, and is never negative; friction holds the point of
+// contact where it was on the other, with at most the coefficient times that of the push. Sweeps over all contacts, as
+// in rigid_contacts.h, alternate with contacts with colliders, so that the ground carries what does not lie on it.
 //
 // Overlaps that were there before leave slowly: faster only by what gravity makes in two substeps, more for bodies that
 // are unlike, or what the sweeps leave would let stacks sink. What comes on faster than that goes back by the mean
@@ -19,10 +18,10 @@
 
 namespace pbd {
 
-// Sweeps over the contacts between bodies in a round, forth and back in turn. With a third of them stacks walk until
-// they fall; so many take a quarter more time.
+// Sweeps over the contacts between bodies in a round, alternately forwards and backwards. With a third as many, stacks
+// creep until they fall; this many take a quarter more time.
 constexpr int MEETING_SWEEPS = 15;
-// Balls this many times as far apart as they touch may do so in a later round.
+// Balls up to this many times their touching distance apart may touch in a later round.
 constexpr double MEETING_MARGIN = 1.2;
 // Square of the speed at which bodies leave an overlap without gravity, per radius of their balls [m/s^2].
 constexpr double MEETING_LEAVES = 0.05;
@@ -168,7 +167,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 if (!(much > T(1e-3) * overlaps)) continue;
                 const Vec3<T> n = (T(1) / much) * sum, gone = (T(1) / overlaps) * went;
                 const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
-                // Out of an overlap no faster than that: what is on its way out gets no further push.
+                // No faster out of an overlap than that: balls on their way out get no further push.
                 const T ratio = light(b) / light(c), uneven = root(wp::min(wp::max(ratio, T(1) / ratio), T(16)));
                 const T comes = -dot(gone, n);
                 const T leaves = h * (uneven * resting + root(T(MEETING_LEAVES) * wp::min(mine, its)));

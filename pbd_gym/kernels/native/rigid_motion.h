@@ -66,7 +66,7 @@ template <int SQUARINGS, class Lane> PBD_INLINE void fit_body(const Lane& on, in
     on.set_place(at, center + turn * (offset - middle), turn);
 }
 
-// Whether hands are torn out of body b: then what is free of it is not where the fit to all of it says. 1 or 0.
+// 1 if hands are torn out of body b, else 0: its free particles then are not where a fit to all of them says.
 template <class Lane> PBD_INLINE typename Lane::V is_torn(const Lane& on, int b) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;

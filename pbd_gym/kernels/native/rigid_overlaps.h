@@ -1,7 +1,7 @@
 // How rigid bodies leave what they overlap with.
 //
-// An overlap that a substep begins with is no speed: whoever is pushed out of it at once is thrown. So contacts leave
-// it alone, and here the body is moved out of it gradually, together with where it was before the substep.
+// An overlap that a substep begins with is not a speed: a body pushed out of it at once would be thrown. So contacts
+// leave it alone, and here the body is moved out gradually, together with its place before the substep.
 //
 // Every overlap is a spring. The body is moved towards where these balance: out of a floor, or to the middle between
 // two plates that are closer together than it is thick. What is left of springs there squeezes it, and counts as
@@ -14,13 +14,13 @@ namespace pbd {
 
 // Time in which overlaps leave [s].
 constexpr double LEAVING_TIME = 0.02;
-// Time that says how stiff springs are [s]: with an overlap of 0.04 mm they press by the weight of the body.
+// Time that sets the stiffness of springs [s]: at an overlap of 0.04 mm they press with the weight of the body.
 constexpr double SQUEEZE_TIME = 2e-3;
 // Overlaps below this share of a ball's radius are rounding.
 constexpr double LEAST_OVERLAP = 2e-5;
 // Rounds in which it is found which springs still press.
 constexpr int SPRING_ROUNDS = 5;
-// Springs, as a share of those of a contact, that hold a body in place along what nothing presses.
+// Springs that hold a body in place in directions in which nothing presses, as a share of a contact's.
 constexpr double SPRING_FLOOR = 1e-4;
 
 // How a body gives way to impulses: what they have moved and turned it by.

@@ -1,9 +1,8 @@
-// What rigid bodies pull at hands with.
+// Pulls of rigid bodies at hands.
 //
-// What is held of a body goes where its hand goes, whatever the body does, so the rest of it does not keep its
-// momentum. What it lacks at the end of a substep, of what it came with and of all that has pushed it since, what is
-// held has taken up: that is the pull at the hand. Nothing follows from how far the body has moved what is held, which
-// counts as heavy and hardly moves.
+// A held particle goes where its hand goes, whatever the body does, so the rest of the body does not keep its momentum.
+// Whatever is missing at the end of a substep, of the momentum it had and of all pushes since, the held particles have
+// taken up: that is the pull at the hand. How far they have moved tells nothing, since they count as heavy.
 //
 // Several hands share force and moment as the least forces do that add up to both. About a line through two of them
 // there is none.

@@ -171,7 +171,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                         count += 1
                 if wp.static(part.shape.SWEPT):
                     # The distance from a convex collider is a convex function: no less than its tangent in the middle.
-                    # Most that lies flat on one has nothing deeper than its balls.
+                    # Most bodies that lie flat on one have no point deeper than their balls.
                     least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
                     could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
                     if any_positive(could) or colliders.bends[k] < scalar(0.0):
