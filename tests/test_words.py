@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,6 +109,19 @@ def test_bad_words_are_found() -> None:
     assert findings('"""Close the gripper."""\n')
     assert not findings('"""OFF, the format of Geomview."""\nx = 1\n"""In-place sum of the forces [N]."""\n')
     assert not findings("Picker(p, 0.02, True, gripper=False)\n")
+
+
+def broken_off(source: str) -> list[str]:
+    """Return first paragraphs that end within a sentence: indexes of names and search results show these alone."""
+    parts = [inspect.cleandoc(str(doc.value)).partition("\n\n") for doc in docstrings(ast.parse(source).body)]
+    return [first[-60:] for first, _, rest in parts if first.endswith((":", ";")) and re.match(r"[A-Za-z`]+ ", rest)]
+
+
+def test_first_paragraphs_end_with_a_sentence() -> None:
+    found = [f"{path.relative_to(ROOT)}: {each}" for path in source_files() for each in broken_off(path.read_text())]
+    assert found == []
+    assert broken_off('def f():\n    """Whether a point is in a cup:\n\n    below its rim.\n    """\n')
+    assert not broken_off('"""Train an agent.\n\nFor example PPO.\n"""\n')
 
 
 def run_together(source: str) -> list[str]:

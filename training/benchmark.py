@@ -150,9 +150,9 @@ def find_agent(
 
 
 def _of_a_run(path: Path) -> bool:
-    """Return whether a NAME.npz is the model or a checkpoint of a training run;
+    """Return whether a NAME.npz is the model or a checkpoint of a training run.
 
-    other policies have names of their own.
+    Other policies have names of their own.
     """
     folder = path.parent.parent if path.parent.name == "checkpoints" else path.parent
     return path.name.startswith("model") and (folder / NAME).is_file()

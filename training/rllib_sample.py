@@ -24,9 +24,9 @@ from pbd_gym.runtime.files import write_text
 
 
 def make(context: Any) -> Any:
-    """Return the environment that RLlib requests:
+    """Return the environment that RLlib requests.
 
-    a batch if it gives a number, otherwise one environment for its spaces.
+    It is a batch if RLlib gives a number, otherwise one environment for its spaces.
 
     Args:
         context: RLlib's dict with ``env_id``, the arguments of the environment, and ``num_envs`` for a batch.

@@ -232,9 +232,9 @@ class Towel(ClothBody):
         return self.indices[np.ix_(rows, columns)].ravel()
 
     def short(self, world: World) -> float:
-        """Return the share of the way by which a fold falls short of its goal:
+        """Return the share of the way by which a fold falls short of its goal.
 
-        its crease is one or two rows of particles.
+        Its crease is one or two rows of particles.
 
         If hands pause on the way, a thin towel yields at the crease, and they go farther.
         """
@@ -294,7 +294,7 @@ class Towel(ClothBody):
         return np.asarray((near & other & (offset[..., 1] > layer)).sum(axis=(1, 2)))
 
     def corners_held(self, world: World, env: int) -> list[int | None]:
-        """Return the corner that each hand holds, as an index into ``CORNERS``;
+        """Return the corner that each hand holds, as an index into ``CORNERS``.
 
         None for nothing, or another particle.
         """

@@ -60,7 +60,7 @@ class Completion:
         return ("at_goal", *found) if found else ()
 
     def rest_steps(self, ctrl_dt: float) -> int:
-        """Return the number of control steps of a given length [s] for which objects must be at rest;
+        """Return the number of control steps of a given length [s] for which objects must be at rest.
 
         0 if not required.
         """

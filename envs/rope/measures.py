@@ -1,6 +1,6 @@
-"""Measures of a rope's shape:
+"""Measures of a rope's shape.
 
-kernels over the batch, as in :mod:`pbd_gym.envs.core.parts.measures`, in the sizes of the scene.
+Kernels over the batch, as in :mod:`pbd_gym.envs.core.parts.measures`, in the sizes of the scene.
 """
 
 from typing import no_type_check

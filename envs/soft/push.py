@@ -100,9 +100,9 @@ class SoftPush(Task):
         )
 
     def shown(self) -> Corners:
-        """Return two corners of the region that pictures show [m], shape (3,) each:
+        """Return two corners of the region that pictures show [m], shape (3,) each.
 
-        the plate at the start, and all goals.
+        It holds the plate at the start, and all goals.
         """
         config = self.config
         reach, aside = config.distance[1], config.distance[1] * float(np.sin(min(config.bearing, 0.5 * np.pi)))

@@ -40,9 +40,9 @@ class InteractiveEnv:
 
     @property
     def hand_positions(self) -> np.ndarray:
-        """Return the places of the agent's hands or paddles [m], shape (hands, 3);
+        """Return the places of the agent's hands or paddles [m], shape (hands, 3).
 
-        none if actions pin particles or are whole transfers, since these cannot be led.
+        There are none if actions pin particles or are whole transfers, since these cannot be led.
         """
         batch, actions = self.batch, self.batch.actions
         if actions.paddles:

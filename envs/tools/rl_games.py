@@ -54,7 +54,7 @@ class RlGamesVecEnv:
         return {**spaces, "action_space": self.batch.single_action_space, "agents": 1, "value_size": 1}
 
     def reset(self) -> Any:
-        """Begin new episodes and return their observations, a tensor (num_envs, ...) or a dict of such."""
+        """Begin new episodes and return their observations, a tensor (num_envs, ...) or a dict of such tensors."""
         seed, self._seed = self._seed, None
         return self.batch.reset(seed=seed)[0]
 

@@ -285,7 +285,7 @@ class CupScore(WeightedMeasures):
             part.add_buffers(buffers)
 
     def unspilled(self, world: World, met: Any) -> Any:
-        """Return the launches that check that hardly anything is in neither cup, of whatever is in them."""
+        """Return the launches that check, for each of the contents, that hardly any is in neither cup."""
         others = [wp.zeros(world.num_envs, dtype=wp.int32, device=world.model.device) for _ in self.contents[1:]]
         checks = [
             prepare(world, little_spilled, world.buffers[part.name], self.spilled, out)

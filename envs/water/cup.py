@@ -146,9 +146,9 @@ def rim_above(poses: wp.array3d[float], env: int, cup: CupRow):
 @wp.func
 @no_type_check
 def is_inside(poses: wp.array3d[float], env: int, cup: CupRow, rim: float, x: float, y: float, z: float):
-    """Return whether a point is in a cup:
+    """Return whether a point is in a cup.
 
-    between the middles of its walls, above that of its floor, and below the rim.
+    Its inside lies between the middles of its walls, above that of its floor, and below the rim.
     """
     dx = x - poses[env, cup.floor, 0]
     dy = y - poses[env, cup.floor, 1]

@@ -1,6 +1,6 @@
-"""Scaling benchmark:
+"""Scaling benchmark.
 
-environment-steps per second over batch size, resolution and device, and memory per environment.
+Environment-steps per second over batch size, resolution and device, and memory per environment.
 """
 
 from __future__ import annotations

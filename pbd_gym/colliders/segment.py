@@ -63,9 +63,9 @@ def check_segment(shape: Any, name: str) -> None:
 
 
 def sideways(shape: Any) -> np.ndarray:
-    """Return the normal of points on the axis:
+    """Return the normal of points on the axis.
 
-    perpendicular to it and as far upwards as possible, or +x; shape (3,).
+    It is perpendicular to the axis and as far upwards as possible, or +x; shape (3,).
     """
     along = np.subtract(shape.end, shape.start)
     along /= np.linalg.norm(along)

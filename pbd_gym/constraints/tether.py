@@ -79,7 +79,7 @@ def attachments(
 def prepare(
     positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 0.0, rest_length: ArrayLike | None = None
 ) -> dict[str, np.ndarray]:
-    """Check and complete parameters as :func:`pbd_gym.constraints.distance.prepare` does;
+    """Check and complete parameters as :func:`pbd_gym.constraints.distance.prepare` does.
 
     ``rest_length`` is the tether's length.
     """

@@ -1,6 +1,6 @@
-"""Bending of threads:
+"""Bending of threads.
 
-three successive particles of a weave or rope, straightened in proportion to their turning angle.
+Three successive particles of a weave or rope, straightened in proportion to their turning angle.
 """
 
 from collections.abc import Sequence

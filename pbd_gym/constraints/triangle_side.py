@@ -1,6 +1,6 @@
-"""Sides of triangles:
+"""Sides of triangles.
 
-a particle that stays in front of a triangle, as one panel of a garment does in front of the other.
+A particle that stays in front of a triangle, as one panel of a garment does in front of the other.
 """
 
 from collections.abc import Sequence

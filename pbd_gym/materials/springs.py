@@ -1,6 +1,6 @@
-"""Constraint stiffnesses from elastic moduli:
+"""Constraint stiffnesses from elastic moduli.
 
-how stiff a spring must be to represent its share of a sheet, rod or solid.
+How stiff a spring must be to represent its share of a sheet, rod or solid.
 
 A bending spring has the moment ``c phi`` at a fold angle ``phi``. Of the constraint kinds, ``dihedral`` does so at
 every angle, and ``thread_bending`` nearly. ``distance`` (across the fold) and ``isometric_bending`` do not resist a

@@ -19,7 +19,7 @@ _MARGIN = 1.12  # room left around a box that a camera is fitted to
 
 @dataclass
 class Camera:
-    """A camera that looks at ``target`` from ``distance`` away;
+    """A camera that looks at ``target`` from ``distance`` away.
 
     :meth:`orbit`, :meth:`zoom` and :meth:`pan` change it in place.
 

@@ -50,9 +50,9 @@ class Coloring:
             raise ValueError(f"colouring {self.title!r} needs one number per particle and low < high")
 
     def colors(self) -> np.ndarray:
-        """Return red, green and blue of each particle, 0 to 255, shape (n, 3);
+        """Return red, green and blue of each particle, 0 to 255, shape (n, 3).
 
-        values that are not finite count as low.
+        Values that are not finite count as low.
         """
         share = np.nan_to_num((np.asarray(self.values, np.float64) - self.low) / (self.high - self.low))
         return ramp(share)

@@ -29,9 +29,9 @@ def first_line(error: Exception) -> str:
 
 @contextmanager
 def announced(text: str, delay: float) -> Iterator[None]:
-    """Context for work that may take long:
+    """Context for work that may take long.
 
-    if it takes longer than ``delay`` [s], one line on standard error says why.
+    If it takes longer than ``delay`` [s], one line on standard error says why.
     """
     timer = threading.Timer(delay, print, (f"pbd_gym: {text}",), {"file": sys.stderr, "flush": True})
     timer.daemon = True

@@ -161,9 +161,9 @@ class Scene(RigidScene):
         lines: bool = True,
         tethers: bool | None = None,
     ) -> Garment:
-        """Add a cloth of any shape:
+        """Add a cloth of any shape.
 
-        a distance constraint per edge, and a bending constraint per pair of adjacent triangles.
+        A distance constraint per edge, and a bending constraint per pair of adjacent triangles.
 
         Coincident vertices are not joined, so triangles that do not share theirs are separated by a slit.
         :func:`pbd_gym.geometry.trimeshes.trimesh` joins them.

@@ -51,9 +51,9 @@ def memory_report(
 
 
 def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) -> dict[str, float]:
-    """Run a control step, and return the duration of each of its phases [s], the longest first;
+    """Run a control step, and return the duration of each of its phases [s], the longest first.
 
-    processor time on a CPU.
+    Processor time on a CPU.
 
     Sweeps are listed by colour, counted over all kinds of constraints. Positions stay in global memory between
     launches, so the sum differs from the time of a step in one launch. Threads of a CPU take turns.

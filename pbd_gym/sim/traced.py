@@ -1,6 +1,6 @@
-"""Formulas of constraint kinds evaluated on a scene's numbers in NumPy, in double precision:
+"""Formulas of constraint kinds evaluated on a scene's numbers in NumPy, in double precision.
 
-for read-outs and yardsticks.
+For read-outs and yardsticks.
 
 It evaluates the formulas that kernels compile: C, its gradients, and the first and second derivatives of ``C^2 / 2``,
 which are traced like the gradients; and the elastic energy of an environment.

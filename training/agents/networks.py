@@ -43,9 +43,9 @@ class Keypoints(nn.Module):
 
 
 def shows_pictures(space: spaces.Space[Any]) -> bool:
-    """Return whether observations consist of pictures:
+    """Return whether observations consist of pictures.
 
-    one, or a dict of several of one size, such as that of a goal.
+    It may be one, or a dict of several of one size, such as that of a goal.
     """
     if not isinstance(space, spaces.Dict):
         return is_image_space(space)

@@ -1,6 +1,6 @@
-"""Validation of plain data against a JSON schema:
+"""Validation of plain data against a JSON schema.
 
-the keywords of https://json-schema.org that this package's schema uses.
+The keywords of https://json-schema.org that this package's schema uses.
 
 A schema with any other keyword is refused, so that nothing in it goes unchecked.
 """

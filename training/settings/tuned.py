@@ -117,9 +117,9 @@ def _letting_go(
 
 
 def _water(steps: int, n_steps: int, action: tuple[float, ...], batch_size: int = 1600) -> PPOSettings:
-    """Return settings for a water task, with the task's full amount of water:
+    """Return settings for a water task, with the task's full amount of water.
 
-    cups have the size that their water needs.
+    Cups have the size that their water needs.
 
     Args:
         steps: steps of the whole run.

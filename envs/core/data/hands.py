@@ -90,9 +90,9 @@ class Hands:
 
 
 class Actions:
-    """An action mode:
+    """An action mode.
 
-    the meaning of an action's numbers. :class:`pbd_gym.envs.core.spaces.actions.Moves` prepares their effect.
+    The meaning of an action's numbers. :class:`pbd_gym.envs.core.spaces.actions.Moves` prepares their effect.
 
     Args:
         mode: ``"drag"`` (a displacement per axis and hand; held particles stay held), ``"picker"`` (one more number:

@@ -29,9 +29,9 @@ REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized"
 
 @dataclass(frozen=True)
 class Modes:
-    """A user's choices besides the numbers of a task:
+    """A user's choices besides the numbers of a task.
 
-    modes of actions, observations and rewards, and randomised parameters.
+    Modes of actions, observations and rewards, and randomised parameters.
     """
 
     action_mode: ActionMode

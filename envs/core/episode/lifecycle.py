@@ -87,9 +87,9 @@ class Disturbance:
         """Launches that write the parameters of all environments, as after a state was loaded."""
 
     def begin(self, chosen: Any) -> Launches:
-        """Return the launches that write the parameters of the chosen environments;
+        """Return the launches that write the parameters of the chosen environments.
 
-        none if there are no disturbances.
+        There are none without disturbances.
         """
         if self._first < 0:
             return Launches()
@@ -113,9 +113,9 @@ AUTORESET = {
 
 
 def add_buffers(world: World, observations: View) -> None:
-    """Add the data that every batch keeps for each environment:
+    """Add the data that every batch keeps for each environment.
 
-    its episode, random numbers, results, actions and goals.
+    Its episode, random numbers, results, actions and goals.
 
     Args:
         world: the environments.

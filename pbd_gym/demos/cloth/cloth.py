@@ -199,9 +199,9 @@ class PBDClothOptions(SheetOptions):
 
 
 class PBDClothDemo(SheetDemo[PBDClothOptions]):
-    """A hanging cloth under position-based dynamics (PBD):
+    """A hanging cloth under position-based dynamics (PBD).
 
-    constraints are rigid, and the iteration count decides how rigid they look.
+    Constraints are rigid, and the iteration count decides how rigid they look.
 
     Every sweep brings each pair of particles to its distance at once. This disturbs the neighbours, so the cloth looks
     stiffer with more iterations or a shorter time step: its stretch is an error, not a material. The compliance of

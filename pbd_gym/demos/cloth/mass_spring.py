@@ -83,9 +83,9 @@ class MassSpring(RodSystem):
         return sum(self.energies())
 
     def energies(self) -> tuple[float, float, float]:
-        """Return kinetic, elastic and gravitational energy of the free particles [J];
+        """Return kinetic, elastic and gravitational energy of the free particles [J].
 
-        the last is measured from the origin.
+        The last is measured from the origin.
         """
         free = self.inv_mass > 0
         mass = 1.0 / self.inv_mass[free]

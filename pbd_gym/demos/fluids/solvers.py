@@ -309,9 +309,9 @@ class DFSPH(PressureFluid):
         self._at: np.ndarray | None = None
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds:
+        """Advance by ``dt`` seconds.
 
-        forces without pressure, solve, move, search neighbours again, solve for velocities.
+        Forces without pressure, solve, move, search neighbours again, solve for velocities.
         """
         if self._at is None or not (self.original or np.array_equal(self._at, self.positions)):
             self._measure()

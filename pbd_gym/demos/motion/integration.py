@@ -123,9 +123,9 @@ def explicit_euler(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple
 
 
 def symplectic_euler(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Place]:
-    """Symplectic Euler:
+    """Symplectic Euler.
 
-    velocity first, then the position with the new velocity. First order, energy oscillates about the true one.
+    Velocity first, then the position with the new velocity. First order, energy oscillates about the true one.
     """
     v = v + system.kick(x, v, h)
     return x + h * v, v
@@ -138,9 +138,9 @@ def rk2(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Pla
 
 
 def implicit_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
-    """Implicit Euler:
+    """Implicit Euler.
 
-    rates at the end of the step, ``v' = v + h a(x + h v')`` by Newton's method. First order, loses energy.
+    Rates at the end of the step, ``v' = v + h a(x + h v')`` by Newton's method. First order, loses energy.
     """
     new = v
     for _ in range(50):

@@ -368,9 +368,9 @@ class SurfaceDemo(IterationDemo[SurfaceOptions]):
     limits = ((-1.0, -1.0), (1.0, 1.0))
 
     def ways(self) -> dict[str, Way]:
-        """Return the methods by name:
+        """Return the methods by name.
 
-        full steps, the same with a line search, and steepest descent with a line search.
+        Full steps, the same with a line search, and steepest descent with a line search.
         """
         search = self.options.line_search()
         return {

@@ -72,9 +72,9 @@ def triangles_of(polygons: Polygons) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fans_out(corners: np.ndarray) -> np.ndarray:
-    """Return whether all triangles of each polygon's fan have the same orientation;
+    """Return whether all triangles of each polygon's fan have the same orientation.
 
-    corners (f, k, 3, 3), result (f,).
+    Takes corners, shape (f, k, 3, 3); returns shape (f,), bool.
     """
     a, b, c = np.moveaxis(corners, 2, 0)
     normals = np.cross(b - a, c - a)
@@ -148,9 +148,9 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
 
 
 def _is_ear(flat: list[tuple[float, float]], left: list[int], a: int, b: int, c: int, floor: float) -> bool:
-    """Return whether a corner is an ear:
+    """Return whether a corner is an ear.
 
-    convex, with nothing else in its triangle. Places shared by two corners do not count.
+    It is convex, with nothing else in its triangle. Places shared by two corners do not count.
     """
     p, q, r = flat[a], flat[b], flat[c]
     if _turn(p, q, r) <= floor:

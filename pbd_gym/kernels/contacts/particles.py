@@ -1,6 +1,6 @@
-"""Contacts between particles:
+"""Contacts between particles.
 
-cloth on itself, rope on itself, body against body; and edges that went through a surface.
+Cloth on itself, rope on itself, body against body; and edges that went through a surface.
 
 The work is done by ``native/particle_contacts.h`` and ``native/piercings.h``, which say how.
 """

@@ -7,9 +7,9 @@ import warp as wp
 
 
 class Distance(NamedTuple):
-    """Interface of a shape to the contact loop:
+    """Interface of a shape to the contact loop.
 
-    two Warp functions of (table, collider, x, y, z), a point on wide numbers.
+    Two Warp functions of (table, collider, x, y, z), a point on wide numbers.
 
     The point is in the frame in which the collider was declared.
     """

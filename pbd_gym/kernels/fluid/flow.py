@@ -125,9 +125,9 @@ def _make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any
     @wp.func
     @no_type_check
     def put(model: data, body: body_, i: int, site: int, way: scalar, step: scalar):
-        """Put particle i at some distance [m] in front of a place, and a step [m] further;
+        """Put particle i at some distance [m] in front of a place, and a step [m] further.
 
-        return whether it can get there.
+        Return whether it can get there.
         """
         for axis in range(3):
             body.previous[i, axis] = vec(model.fluid.sites[site, axis])

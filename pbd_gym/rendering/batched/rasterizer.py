@@ -294,8 +294,8 @@ def _filled(struct: Any, **values: Any) -> Any:
 
 
 def tile_size(in_blocks: bool, size: tuple[int, int]) -> tuple[int, int]:
-    """Return the columns and rows of a thread's tile:
+    """Return the columns and rows of a thread's tile.
 
-    the whole picture, or a small part of it in a block of threads.
+    The whole picture, or a small part of it in a block of threads.
     """
     return _TILE if in_blocks else size

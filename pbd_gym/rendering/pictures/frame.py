@@ -242,9 +242,9 @@ FAR = 1e6
 
 
 def drawable(frame: Frame) -> Frame:
-    """Return the frame without elements that are not finite or beyond :data:`FAR`:
+    """Return the frame without elements that are not finite or beyond :data:`FAR`.
 
-    positions become NaN, bodies are omitted.
+    Positions become NaN, bodies are omitted.
     """
     near = np.abs(frame.positions) < FAR
     kept: dict[str, Any] = {

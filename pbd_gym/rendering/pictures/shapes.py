@@ -327,9 +327,9 @@ def mark_unit(size: Size) -> float:
 
 
 def marks(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rings around goals and hands:
+    """Return rings around goals and hands.
 
-    columns as in :mod:`pbd_gym.rendering.pictures.shading`, colours, and whether they show through objects in front;
+    Columns as in :mod:`pbd_gym.rendering.pictures.shading`, colours, and whether they show through objects in front;
     shapes (m, 6), (m, 3) and (m,).
     """
     unit, focal, rows, colors, through = mark_unit(size), camera.focal(size), [], [], []
