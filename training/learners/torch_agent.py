@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -82,16 +83,26 @@ class Agent(nn.Module):
         found: Tensor = self.value(features).squeeze(-1)
         return found * self.return_spread + self.return_mean if self.scales_values else found
 
-    def value_error(self, features: Tensor, goal: Tensor) -> Tensor:
+    def value_error(
+        self, features: Tensor, goal: Tensor, former: Tensor | None = None, most: float = math.inf
+    ) -> Tensor:
         """Return the mean square error of values, in units of the spread of returns if values are scaled.
 
         Args:
             features: standardised observations, shape (batch, observations).
             goal: what values should be, shape (batch,).
+            former: values before the update, shape (batch,), if their change is limited.
+            most: change beyond which a value gains nothing, in the units of the error.
         """
-        if self.scales_values:
-            goal = (goal - self.return_mean) / self.return_spread
-        return nn.functional.mse_loss(self.value(features).squeeze(-1), goal)
+        found = self.value(features).squeeze(-1)
+        goal, former = (part if part is None else self._scaled(part) for part in (goal, former))
+        if former is None:
+            return nn.functional.mse_loss(found, goal)
+        near = former + (found - former).clamp(-most, most)
+        return torch.max((found - goal).square(), (near - goal).square()).mean()
+
+    def _scaled(self, returns: Tensor) -> Tensor:
+        return (returns - self.return_mean) / self.return_spread if self.scales_values else returns
 
     @torch.no_grad()
     def rate(self, returns: Tensor, ranks: Ranks) -> None:

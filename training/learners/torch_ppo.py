@@ -7,6 +7,7 @@ Schulman et al. 2015, arXiv:1506.02438; an episode that runs out of time goes on
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -217,7 +218,8 @@ class Trainer:
         returns = gain + rollout.values
         if settings.scale_values:
             self.agent.rate(returns, self.ranks)
-        goals = [part.flatten() for part in (gain, returns)]
+        clipped = () if settings.clip_values is None else (rollout.values,)
+        goals = [part.flatten() for part in (gain, returns, *clipped)]
         count = gain.numel()
         size = min(settings.batch_size, count)
         held = None
@@ -254,7 +256,9 @@ class Trainer:
         change = 1.0 / 1.5 if divergence > 2.0 * target else 1.5 if divergence < 0.5 * target else 1.0
         self.factor = min(max(self.factor * change, RATES[0]), RATES[1])
 
-    def loss(self, features: Tensor, actions: Tensor, old: Tensor, gain: Tensor, goal: Tensor) -> Tensor:
+    def loss(
+        self, features: Tensor, actions: Tensor, old: Tensor, gain: Tensor, goal: Tensor, former: Tensor | None = None
+    ) -> Tensor:
         """Return the loss of some samples.
 
         Args:
@@ -263,6 +267,7 @@ class Trainer:
             old: logarithms of its probability densities then, shape (batch,).
             gain: advantages, shape (batch,).
             goal: what values should be, shape (batch,).
+            former: values then, shape (batch,), if ``settings.clip_values`` limits their change.
         """
         agent, settings = self.agent, self.settings
         means = agent.means(features)
@@ -275,7 +280,7 @@ class Trainer:
         scaled = (gain - gain.mean()) / (gain.std() + 1e-8) if len(gain) > 1 else gain
         cut = ratio.clamp(1.0 - settings.clip_range, 1.0 + settings.clip_range)
         loss = -torch.min(ratio * scaled, cut * scaled).mean()
-        loss = loss + 0.5 * agent.value_error(features, goal)
+        loss = loss + 0.5 * agent.value_error(features, goal, former, settings.clip_values or math.inf)
         if settings.ent_coef:
             loss = loss - settings.ent_coef * agent.entropy(means).mean()
         for penalty in self.penalties:

@@ -120,6 +120,9 @@ class PPOSettings(Settings):
     scale_values: bool = False
     """Whether values are learned in units of the spread of returns (van Hasselt et al. 2016, arXiv:1602.07714). Their
     gradients, which are cut together with those of the policy, are then as large as these. In torch only."""
+    clip_values: float | None = None
+    """Largest change of a value in an update that is learned from, in units of the values; those of scaled values are
+    spreads of returns. In torch only."""
     target_kl: float | None = None
     """Divergence of the new policy from that of the rollout that the learning rate is adapted to: by half as much again
     or less after every update, within :data:`RATES` times what it would be. In torch only."""

@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 7, "threads": 1}
 SETTINGS = PPOSettings(
     800, num_envs=4, n_steps=20, batch_size=20, n_epochs=2, standardise=True, scale_values=True, stagger=True,
-    target_kl=0.01, average=0.1, log_std_end=-2.0, net_arch=(16,),
+    target_kl=0.01, clip_values=0.2, average=0.1, log_std_end=-2.0, net_arch=(16,),
 )  # fmt: skip
 
 

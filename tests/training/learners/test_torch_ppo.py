@@ -285,6 +285,18 @@ def test_the_first_gradient_is_that_of_the_policy_gradient() -> None:
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize(("further", "error"), [(5.0, 5.8**2), (-5.0, 5.0**2)])
+def test_values_gain_nothing_beyond_their_limit(further: float, error: float) -> None:
+    """Guards ``clip_values``: a value that has risen by 1 is not pulled further up, but back if that was too far."""
+    agent = Trainer(Points(), PPOSettings(1, n_steps=2, clip_values=0.2), 0, CPU).agent
+    features = torch.zeros(3, 2)
+    now = agent.values(features).detach()
+    found = agent.value_error(features, now + further, now - 1.0, 0.2)
+    found.backward()
+    assert float(found.detach()) == pytest.approx(error, rel=1e-5)
+    assert (agent.value[-1].bias.grad == 0.0).all() == (further > 0.0)
+
+
 def test_a_single_sample_is_learned_from() -> None:
     """Guards --batch-size 1: the spread of one advantage is NaN, and so were all weights."""
     trainer = Trainer(Points(), PPOSettings(1, n_steps=2, n_epochs=1, batch_size=1), 0, CPU)
