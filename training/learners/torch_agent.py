@@ -94,11 +94,11 @@ class Agent(nn.Module):
             former: values before the update, shape (batch,), if their change is limited.
             most: change beyond which a value gains nothing, in the units of the error.
         """
-        found = self.value(features).squeeze(-1)
-        goal, former = (part if part is None else self._scaled(part) for part in (goal, former))
+        found, goal = self.value(features).squeeze(-1), self._scaled(goal)
         if former is None:
             return nn.functional.mse_loss(found, goal)
-        near = former + (found - former).clamp(-most, most)
+        start = self._scaled(former)
+        near = start + (found - start).clamp(-most, most)
         return torch.max((found - goal).square(), (near - goal).square()).mean()
 
     def _scaled(self, returns: Tensor) -> Tensor:
