@@ -154,8 +154,8 @@ def lists_type(vec: Any) -> Any:
         (groups, capacity, k)
         """
         pairs: wp.array3d[wp.int32]
-        """active pairs in blocks where there is one lane: first members, second ones times 4 with the ranks of the pairs,
-        whether they touch, and those that do, shape (groups, 4, room)
+        """active pairs in blocks where there is one lane: first members, second ones times 4 with the ranks of the
+        pairs, whether they touch, and those that do, shape (groups, 4, room)
         """
         impulses: wp.array3d[scalar]
         """scratch: what parts pairs that touch, per inverse mass, shape (groups, 3, room)"""
