@@ -57,7 +57,7 @@ def _episode() -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
 
 
 def _rounds(pairs: np.ndarray, touch: np.ndarray, count: int) -> np.ndarray:
-    """Return rounds with lists of members and with pairs (rows), of active pairs and of those that touch, shape (2, 2)."""
+    """Return rounds by lists of members and by pairs (rows), of active pairs and of those that touch, (2, 2)."""
     return np.array([(_longest(some, count), -(-len(some) // 32)) for some in (pairs, pairs[touch])]).T
 
 
