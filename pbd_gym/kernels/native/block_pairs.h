@@ -4,7 +4,7 @@
 // warp waiting, and both members of a pair come to it. So renewed lists are turned into one of pairs, in any order, of
 // which neighbouring threads take neighbours. Those that touch are noted, and the threads take these likewise in each
 // pass. Members then add up what their pairs have come to, in the order of the others' numbers: the same sums, to the
-// bit, as in block_contacts.h, which does the work where some list has no room for all.
+// bit, as in block_contacts.h, which does the work where some list has no room for all, or where contacts bounce.
 #pragma once
 #include "block_contacts.h"
 
@@ -171,7 +171,7 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
         Contacts::environment = 0;
         for (int n = thread; n < touching_count; n += thread_count) {
             const int pair = touched[n], one = first[pair], two = second[pair] / RANKS;
-            T impulse[3];
+            T impulse[3] = {T(0), T(0), T(0)};  // a GPU may round otherwise here, where a pair all but touches
             Contacts::part_pair(one, member(one), two, member(two), again, impulse);
             for (int a = 0; a < 3; ++a) impulses[a * room + pair] = impulse[a];
         }
