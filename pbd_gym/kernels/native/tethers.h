@@ -16,8 +16,9 @@ constexpr double GATHERING = 0.2;
 // little more than what tasks let two hands stretch cloth by, and a length on top, in the sizes of the scene [m].
 constexpr double FOLLOWING = 0.055;
 constexpr double FOLLOWING_LEAST = 0.0002;
-// How fast it may get farther than that [m/s].
-constexpr double CREEP = 0.02;
+// How fast it may get farther than that [m/s]. Where a rod has come between two particles of a thread, only pulling
+// gets them past it.
+constexpr double CREEP = 0.2;
 // How many particles a hand may wait for in a substep, the one that is farthest first.
 constexpr int YIELDS = 3;
 // Coordinates in a pattern that differ by less than this are the same [m].
