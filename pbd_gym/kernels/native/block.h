@@ -38,12 +38,13 @@ PBD_INLINE void sync() {
 #endif
 }
 
-// Add to an integer that other threads of the block may change too. Returns its value before.
-PBD_INLINE int atomic_add(int& where, int what) {
+// Add to a number that other threads of the block may change too. Returns its value before. In which order they come is
+// left to chance: sums are the same for whole numbers alone.
+template <class T> PBD_INLINE T atomic_add(T& where, T what) {
 #if defined(__CUDA_ARCH__)
     return atomicAdd(&where, what);
 #else
-    const int before = where;
+    const T before = where;
     where += what;
     return before;
 #endif
