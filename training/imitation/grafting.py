@@ -10,6 +10,7 @@ sees, and then it acts as before. The result is a network like any other, whose 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +51,7 @@ class Args:
     """file to write, runs/grafted/ID.npz by default"""
 
 
-def grafted(policy: MLPPolicy, batch: Any, actions: int) -> MLPPolicy:
+def grafted(policy: MLPPolicy, batch: Any, actions: int, closes: Sequence[bool] = (True, True)) -> MLPPolicy:
     """Return an agent whose hands go to the corners for some actions, and which then acts as ``policy``.
 
     A unit of the first layer tells whether it is time. On the way it holds the units of ``policy`` at 1 in the second
@@ -63,6 +64,7 @@ def grafted(policy: MLPPolicy, batch: Any, actions: int) -> MLPPolicy:
         policy: agent that sees keypoints or a memory, with two hidden layers of tanh.
         batch: environments of two hands in action mode ``"picker"`` that show ``"memory"``.
         actions: number of actions until it acts; odd for an agent with a memory, whose clocks tell every second one.
+        closes: which hands an agent with a memory closes first.
 
     Raises:
         ValueError: for another agent or other environments, or corners that are not shown.
@@ -116,10 +118,11 @@ def grafted(policy: MLPPolicy, batch: Any, actions: int) -> MLPPolicy:
     on = -three.sum(axis=1) - bias_three  # to be added on the way
     off = -last[:, second : second + ways].sum(axis=1)  # and later
     if remembers:
-        last[:, second + ways + 1] = -grips  # open, and closed once it is time
-        off -= grips
-    else:
-        on -= grips
+        closing = grips.copy()
+        closing[AXES::HAND] = closes
+        last[:, second + ways + 1] = -closing  # open, and closed once it is time
+        off, grips = off - closing, grips - closing
+    on -= grips
     last[:, second + ways] = 0.5 * (on - off)
     weights = tuple(np.asarray(part, dtype=np.float32) for part in (layer, between, last))
     biases = tuple(np.asarray(part, dtype=np.float32) for part in (bias, shift, bias_three + 0.5 * (on + off)))
@@ -172,9 +175,18 @@ def main(args: Args) -> MLPPolicy:
     """Graft, evaluate on unseen training starts, and write the agent."""
     policy = find_policy(args.policy)
     batch: Any = gym.make_vec(policy.env_id, 1, obs_mode="memory", **_small(policy.env_id)).unwrapped
-    found = grafted(policy, batch, args.actions)
+    found = grafted(policy, batch, args.actions, first_grips(policy))
     batch.close()
     return written(scored(found, args.eval_episodes, split="train"), args.out, "grafted")
+
+
+def first_grips(policy: MLPPolicy) -> list[bool]:
+    """Return which hands an agent closes in its first action from the corners."""
+    kwargs = {**policy.env_kwargs, **_small(policy.env_id), "hands_at": "corners"}
+    env: Any = gym.make_vec(policy.env_id, 1, **kwargs).unwrapped
+    action = policy(env.reset(seed=0)[0])[0]
+    env.close()
+    return [bool(grip > 0.0) for grip in action[AXES::HAND]]
 
 
 def _small(env_id: str) -> dict[str, Any]:

@@ -66,9 +66,11 @@ def test_an_agent_with_a_memory_remembers_the_grasp_and_not_the_way() -> None:
     there.close()
     env: Any = gym.make_vec("PBDClothFold-v0", 2, hands_at="home", **kwargs).unwrapped
     agent = agent_of("PBDClothFold-v0", env.observations.size)
+    one = grafted(agent, env, way, (True, False))
     both, observation = grafted(agent, env, way), env.reset(seed=3)[0]
     for step in range(way):
         action = both(observation)
+        assert np.abs(one(observation).reshape(2, 2, 4)[:, 1, 3] + 1.0).max() < 1e-5  # that hand stays open
         grip = 1.0 if step == way - 1 else -1.0
         np.testing.assert_allclose(action.reshape(2, 2, 4)[..., 3], grip, atol=1e-5)
         observation = env.step(action)[0]
@@ -79,7 +81,8 @@ def test_an_agent_with_a_memory_remembers_the_grasp_and_not_the_way() -> None:
         seen[:, times:] = clocks
         assert np.abs(seen[:, times + 1] - observation[:, times + 1]).min() > 0.09  # it is later, and it does not know
         meant = agent(seen)
-        np.testing.assert_allclose(both(observation), meant, atol=1e-4)
+        for grown in (both, one):
+            np.testing.assert_allclose(grown(observation), meant, atol=1e-4)
         spread = max(spread, float(np.abs(meant).mean()))
         observation = env.step(closed)[0]
     assert 0.1 < spread < 0.95
