@@ -33,7 +33,7 @@ class SolverConfig:
     """Whether environments of cloth sleep while they are at rest and nothing holds them, as in
     :class:`pbd_gym.Solver`."""
     hands_wait: bool = False
-    """Whether hands wait where the cloth that they hold does not follow, as in :class:`pbd_gym.Solver`."""
+    """Whether hands wait where the cloth or rope that they hold does not follow, as in :class:`pbd_gym.Solver`."""
 
 
 def solver_options(config: Any) -> dict[str, Any]:
