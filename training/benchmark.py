@@ -321,29 +321,47 @@ def _scored_on_cluster(
 
 
 def _known(
-    out: Path | None, chosen: list[str | None], request: Request
+    out: Path | None, chosen: list[str | None], request: Request, blind: bool = False
 ) -> dict[str | None, dict[str, Any] | ValueError]:
     """Return the results in a file that are those of these agents, by id, found with these versions.
 
-    Those of a blind policy are searched for again, since only its search tells what it does; those of code of one's
-    own are, since it leaves no digest.
+    Those of code of one's own are found again, since it leaves no digest.
+
+    Args:
+        out: the file, if any.
+        chosen: ids.
+        request: the policy.
+        blind: whether to believe those of a blind policy, which only its search tells; its seed and budget are frozen.
     """
-    if out is None or not out.is_file() or request.policy == "blind" or OWN.fullmatch(request.policy):
+    if out is None or not out.is_file() or OWN.fullmatch(request.policy) or (request.policy == "blind" and not blind):
         return {}
     found: dict[str | None, dict[str, Any] | ValueError] = {}
     before = {
         (one["id"], one["policy"], one["seed"]): one for one in read_results(out) if one["split"] == request.split
     }
     for env_id in chosen:
-        try:
-            agent = request.agent(env_id)
-        except ValueError:
+        if request.policy == "blind":
+            what, file = (env_id or "", request.name or "blind", 0), None
+        else:
+            try:
+                agent = request.agent(env_id)
+            except ValueError:
+                continue
+            what, file = (agent.env_id, agent.policy, agent.seed), agent.file
+        one = before.get(what)
+        if one is None or (one["versions"], one["protocol"]) != (versions(), current_digest(what[0], request.split)):
             continue
-        one = before.get((agent.env_id, agent.policy, agent.seed))
-        now = (agent.file, versions(), current_digest(agent.env_id, request.split))
-        if one is not None and now == (one["agent"]["file"], one["versions"], one["protocol"]):
+        if request.policy == "blind" or one["agent"]["file"] == file:
             found[env_id] = one
     return found
+
+
+def _merged(results: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return results, and those of a file that they do not replace, in the order of the registry."""
+    names = ("id", "split", "policy", "seed")
+    every = {tuple(one[name] for name in names): one for one in (*before, *results)}
+    place = {entry.id: number for number, entry in enumerate(ENTRIES)}
+    return [every[key] for key in sorted(every, key=lambda key: (place.get(key[0], len(place)), *key))]
 
 
 def versions() -> dict[str, str]:
@@ -363,6 +381,7 @@ def main(
     trust: bool = False,
     split: str = TEST,
     ray: str | None = None,
+    resume: bool = False,
 ) -> list[dict[str, Any]]:
     """Evaluate a policy on ids, print a line for each, and write the results.
 
@@ -376,6 +395,8 @@ def main(
         split: see :func:`find_agent`; without ids, those that lack it are left out.
         ray: address of a Ray cluster, an id on each core; results in ``out`` that this version of the package has
             found for the same agent are not found again.
+        resume: keep what is in ``out``: results of the same agents by this version of the package are not found again,
+            and those of other ids and policies stay.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. If no ids are given, those in
@@ -386,13 +407,15 @@ def main(
         raise ValueError(f"--policy {policy} needs ids: pbd-gym benchmark ID --policy {policy}")
     if not ids:
         every = [entry.id for entry in ENTRIES]
-        known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}
-        chosen = [env_id for env_id in known.get(policy, [None]) if env_id is None or split in splits_of(env_id)]
+        able = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}
+        chosen = [env_id for env_id in able.get(policy, [None]) if env_id is None or split in splits_of(env_id)]
     results: list[dict[str, Any]] = []
     every_result: Iterable[tuple[str | None, dict[str, Any] | ValueError]]
     request = Request(policy, name, seed, trust, split)
+    before = read_results(out) if resume and out is not None and out.is_file() else []
+    known = _known(out, chosen, request, blind=True) if resume else {}
     if ray is None:
-        every_result = ((env_id, scored(request, env_id)) for env_id in chosen)
+        every_result = ((env_id, known.get(env_id) or scored(request, env_id)) for env_id in chosen)
     else:
         every_result = _scored_on_cluster(ray, chosen, request, out)
     for env_id, result in every_result:
@@ -404,7 +427,7 @@ def main(
         results.append(result)
         print(line(results[-1]), flush=True)
         if out is not None:  # immediately, so that nothing is lost if a later id fails
-            write_results(out, results)
+            write_results(out, _merged(results, before) if resume else results)
     if out is not None:
         print(out)
     return results

@@ -35,7 +35,7 @@ HEAD = ("id", "policy", *COLUMNS, *COSTS)
 ALL_HEAD = ("policy", "measured", "success, mean over all ids", "normalised performance, IQM", "fewest seeds", *COSTS)
 ABOUT = f"""# Leaderboard
 
-Made by `pbd-gym leaderboard` out of results of `pbd-gym benchmark`; [benchmark.md](benchmark.md) says how agents are
+Made by `pbd-gym leaderboard` out of results of `pbd-gym benchmark`; docs/benchmark.md says how agents are
 evaluated. Success comes first: the share of 100 episodes whose last step is a success, a mean over training seeds.
 Normalised performance is 0 as at the start of an episode and 1 if perfect: its mean at the last step, the mean of the
 highest of each episode, and the interquartile mean (IQM). IQM means one thing throughout: the mean of the middle half

@@ -49,6 +49,7 @@ def declare(commands: Any) -> None:
         help="test (default), held_out (goals of kinds that no training has seen) or shift (materials and sizes)",
     )  # fmt: skip
     protocol.add_argument("--out", type=Path, metavar="FILE", help="write the result here (.json)")
+    protocol.add_argument("--resume", action="store_true", help="keep the results in --out, and find those missing")
     protocol.add_argument("--trust", action="store_true", help=TRUST)
     protocol.add_argument("--ray", metavar="ADDRESS", help="do it on a Ray cluster: auto, local, or HOST:PORT")
     board = add(commands, "leaderboard", _leaderboard, "make a page of results of pbd-gym benchmark")
@@ -108,7 +109,7 @@ def _benchmark(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.training import benchmark
 
     check_writable(args.out)
-    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust, args.split, args.ray)
+    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust, args.split, args.ray, args.resume)
 
 
 def _leaderboard(args: argparse.Namespace, rest: list[str]) -> None:

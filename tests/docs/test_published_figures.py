@@ -23,8 +23,9 @@ def table(page: str, begins: str) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def board() -> dict[tuple[str, str], tuple[str, str]]:
     """Interquartile mean and success in percent, by id and policy."""
-    rows = table("results/leaderboard.md", "id | policy")
-    return {(row[0], row[1]): (row[3], row[2].removesuffix("%")) for row in rows}
+    lines = (ROOT / "docs" / "results" / "leaderboard.md").read_text().splitlines()
+    rows = [cells(line) for line in lines if line.startswith("| `PBD")]  # bundled agents have a table of their own
+    return {(row[0].strip("`"), row[1]): (row[3], row[2].removesuffix("%")) for row in rows}
 
 
 def test_bundled_agents(board: dict[tuple[str, str], tuple[str, str]]) -> None:

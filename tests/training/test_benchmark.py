@@ -344,6 +344,33 @@ def test_what_has_been_evaluated_is_kept_where_a_later_id_fails(
     assert [result["id"] for result in read_results(tmp_path / "some.json")] == [made_up()["id"]]
 
 
+@pytest.mark.parametrize("policy", ["random", "blind"])
+def test_a_file_is_gone_on_with_and_loses_nothing(policy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards files of all ids, found one at a time: what is missing or of other numbers is found, the rest is kept."""
+    found: list[str] = []
+
+    def evaluated(agent: Agent, split: str) -> dict[str, Any]:
+        found.append(agent.env_id)
+        return made_up(id=agent.env_id, policy=agent.policy, versions=benchmark.versions())
+
+    monkeypatch.setattr(benchmark, "benchmark", evaluated)
+    monkeypatch.setattr("pbd_gym.training.episodes.blind.search", lambda env_id: np.zeros((9, 4), dtype=np.float32))
+    out = tmp_path / "rows.json"
+    write_results(out, [made_up(id="PBDRopePush-v0", policy="ppo")])
+
+    def go_on(*ids: str) -> None:
+        benchmark.main(list(ids), policy, out=out, resume=True)
+
+    go_on("PBDSoftBody-v0", ID)
+    go_on("PBDCloth-v0", ID)
+    assert found == ["PBDSoftBody-v0", ID, "PBDCloth-v0"]
+    kept = read_results(out)
+    assert [one["id"] for one in kept] == ["PBDCloth-v0", ID, "PBDSoftBody-v0", "PBDRopePush-v0"]
+    write_results(out, [{**kept[0], "protocol": kept[1]["protocol"]}, *kept[1:]])
+    go_on("PBDCloth-v0", ID)
+    assert found[3:] == ["PBDCloth-v0"] and len(read_results(out)) == 4
+
+
 @pytest.mark.parametrize("grips", [(), (3, 7)])
 def test_blind_programs_are_phases_of_time_alone(grips: tuple[int, ...]) -> None:
     """Guards programs: as many actions as steps, in range, held constant in a phase, hands open at the end or not."""

@@ -9,7 +9,7 @@ import numpy as np
 from pbd_gym.envs.cloth.folding.fold import Fold, halves
 from pbd_gym.envs.cloth.heaps import Pulling, Spreading, hands_stay_low
 from pbd_gym.envs.cloth.moves import fold_over, tighten
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.cloth.towel import HomeTowelConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
@@ -28,7 +28,7 @@ class ClothFoldCrumpled(TowelTask):
         modes: modes of actions, observations and rewards.
     """
 
-    def __init__(self, config: ClothTaskConfig, modes: Modes) -> None:
+    def __init__(self, config: HomeTowelConfig, modes: Modes) -> None:
         towel = Towel(config)
         fold = Fold(towel, *halves(towel), in_place=True)
         self.spreading = Spreading(towel, spot=lambda flat, hands: flat, pull=towel.slack)
@@ -99,7 +99,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of the 64 heaps of PBDClothFlatten-v0. The hands are open, at two corners of the towel.
+    One of the 64 heaps of PBDClothFlatten-v0. The hands start as there, away from the heap and open.
 
     ## Episode End
 
@@ -109,7 +109,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's numbers:
+    :class:`pbd_gym.envs.HomeTowelConfig`. SoftGym's numbers:
 
     ```python
     gym.make("PBDClothFoldCrumpled-v0", preset="softgym")
@@ -120,8 +120,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothTaskConfig
-    config: ClothTaskConfig
+    config_type = HomeTowelConfig
+    config: HomeTowelConfig
     task_type = ClothFoldCrumpled
     action_modes = PICKER_MODES
     obs_modes = REDUCED_MODES

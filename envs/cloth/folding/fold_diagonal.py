@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.envs.cloth.folding.fold import Fold
 from pbd_gym.envs.cloth.moves import fold_over
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.cloth.towel import HomeTowelConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
@@ -36,7 +36,7 @@ class ClothFoldDiagonal(TowelTask):
         ValueError: for a towel that is not square.
     """
 
-    def __init__(self, config: ClothTaskConfig, modes: Modes) -> None:
+    def __init__(self, config: HomeTowelConfig, modes: Modes) -> None:
         config.require_square()
         towel = Towel(config)
         fold = Fold(towel, *triangles(towel.indices))
@@ -90,8 +90,9 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of 64 flat towels, rotated about the vertical by up to 45 degrees. The hands are open, one at the corner that
-    is folded over and one at a corner beside it.
+    One of 64 flat towels, rotated about the vertical by up to 45 degrees. The hands start side by side at one side of
+    their box, away from it, and open; with `hands_at="corners"` one is at the corner that is folded over and one at a
+    corner beside it.
 
     ## Episode End
 
@@ -100,7 +101,7 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. A finer towel:
+    :class:`pbd_gym.envs.HomeTowelConfig`. A finer towel:
 
     ```python
     gym.make("PBDClothFoldDiagonal-v0", resolution=64)
@@ -111,8 +112,8 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothTaskConfig
-    config: ClothTaskConfig
+    config_type = HomeTowelConfig
+    config: HomeTowelConfig
     task_type = ClothFoldDiagonal
     action_modes = PICKER_MODES
 

@@ -55,6 +55,42 @@ def test_an_agent_acts_as_before_once_its_hands_are_there(env_id: str) -> None:
     env.close()
 
 
+def test_an_agent_with_a_memory_remembers_the_grasp_and_not_the_way() -> None:
+    """Guards clones: hands close with the last action of the way, and clocks say what they said at the corners."""
+    way, kwargs = 11, {"obs_mode": "memory", **SMALL_OF["PBDClothFold-v0"]}
+    there: Any = gym.make_vec("PBDClothFold-v0", 2, **kwargs).unwrapped
+    there.reset(seed=3)
+    closed = np.tile(np.array([0.0, 0.0, 0.0, 1.0], dtype=np.float32), (2, 2))
+    times = 2 * there.observations.keypoints.size
+    at_corners = [there.step(closed)[0][:, times:] for _ in range(3)]
+    there.close()
+    env: Any = gym.make_vec("PBDClothFold-v0", 2, hands_at="home", **kwargs).unwrapped
+    agent = agent_of("PBDClothFold-v0", env.observations.size)
+    one = grafted(agent, env, way, (True, False))
+    both, observation = grafted(agent, env, way), env.reset(seed=3)[0]
+    for step in range(way):
+        action = both(observation)
+        assert np.abs(one(observation).reshape(2, 2, 4)[:, 1, 3] + 1.0).max() < 1e-5  # that hand stays open
+        grip = 1.0 if step == way - 1 else -1.0
+        np.testing.assert_allclose(action.reshape(2, 2, 4)[..., 3], grip, atol=1e-5)
+        observation = env.step(action)[0]
+    assert (env.state.held.numpy()[:2, :2] == list(env.task.hands.particles)).all()
+    spread = 0.0
+    for clocks in at_corners:
+        seen = observation.copy()
+        seen[:, times:] = clocks
+        assert np.abs(seen[:, times + 1] - observation[:, times + 1]).min() > 0.09  # it is later, and it does not know
+        meant = agent(seen)
+        for grown in (both, one):
+            np.testing.assert_allclose(grown(observation), meant, atol=1e-4)
+        spread = max(spread, float(np.abs(meant).mean()))
+        observation = env.step(closed)[0]
+    assert 0.1 < spread < 0.95
+    with pytest.raises(ValueError, match="odd number of actions, got 12"):
+        grafted(agent, env, 12)
+    env.close()
+
+
 def test_without_a_memory_nothing_tells_when_to_begin() -> None:
     env: Any = gym.make_vec("PBDRopeStraighten-v0", 1, **SMALL_OF["PBDRopeStraighten-v0"]).unwrapped
     with pytest.raises(ValueError, match="see a memory"):
