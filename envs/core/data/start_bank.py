@@ -149,7 +149,7 @@ class Handler:
         self.model = Model(
             scene, copies, device=device, lanes=None if "cuda" in device else _lanes(max(copies, starts))
         )
-        self.solver = Solver(self.model, substeps, damping=damping, piercings=False, quiet=True)
+        self.solver = Solver(self.model, substeps, damping=damping, piercings=False, compensate=False, quiet=True)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.state.set_positions(positions)
         self.step_time = step_time
