@@ -136,8 +136,9 @@ class Solver:
             forces are those of the material at fewer substeps; see :mod:`pbd_gym.sim.substeps`. By default on if
             ``substeps`` is omitted, or at least what :func:`pbd_gym.sim.substeps.needed_substeps` asks for; with fewer
             it is plain XPBD. Several iterations and other methods soften less, and are not compensated.
-        quiet: whether to suppress the warning when bodies are softer than their material at the given substeps.
-            Otherwise the first step warns, with the resulting stiffness and the sufficient number of substeps.
+        quiet: whether to suppress the warnings when bodies are softer than their material at the given substeps, and
+            when lines round colliders are pulled harder than these stand. Otherwise the first such step warns, with
+            numbers and the sufficient number of substeps.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
@@ -256,7 +257,7 @@ class Solver:
         self._turn: AbstractContextManager[Any] = (
             ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
         )
-        self._speeds, self._pulls = SpeedWatch(model), PullWatch(model)
+        self._speeds, self._pulls = SpeedWatch(model), PullWatch(model, quiet)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 

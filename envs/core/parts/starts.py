@@ -33,7 +33,7 @@ class SettledStarts:
         scene, config = world.scene, world.config
         shapes = scene.positions[None] if self.shapes is None else self.shapes
         model = Model(scene, len(shapes), device=world.model.device.alias, lanes=world.model.lanes)
-        options: Any = {"threads": 1, "piercings": False, "compensate": False, "quiet": True}
+        options: Any = {"threads": 1, "piercings": False, "compensate": world.solver.compensate, "quiet": True}
         solver = Solver(model, world.solver.substeps, damping=SETTLING_DAMPING, **options)
         state, control = solver.state(), solver.control()
         state.set_positions(shapes)

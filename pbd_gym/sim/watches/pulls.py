@@ -31,10 +31,10 @@ MARGIN = 1.1
 class PullWatch:
     """Checks after each step whether lines that go round colliders are tauter than substeps can resolve; warns once."""
 
-    def __init__(self, model: Any) -> None:
-        """Find the lines, and what they are made of."""
+    def __init__(self, model: Any, quiet: bool = False) -> None:
+        """Find the lines, and what they are made of, unless nothing shall be said."""
         chains = [line for kind in model.kinds if kind.chain for line in model.constraints[kind.name].indices]
-        self.watching = bool(model.has_supports) and not model.device.is_cuda
+        self.watching = bool(model.has_supports) and not model.device.is_cuda and not quiet
         """Whether there is anything to check: lines that can lie over colliders, not on a GPU, which reading would
         delay, and no warning so far.
         """
