@@ -34,6 +34,7 @@ from pbd_gym.sim.upload.double import Pair, double_control, double_model, double
 from pbd_gym.sim.upload.fluid import longest_substep
 from pbd_gym.sim.watches.bounds import far_away, farthest
 from pbd_gym.sim.watches.passages import Passages
+from pbd_gym.sim.watches.piercings import PiercingWatch
 from pbd_gym.sim.watches.pulls import PullWatch
 from pbd_gym.sim.watches.speeds import SpeedWatch
 
@@ -137,8 +138,8 @@ class Solver:
             ``substeps`` is omitted, or at least what :func:`pbd_gym.sim.substeps.needed_substeps` asks for; with fewer
             it is plain XPBD. Several iterations and other methods soften less, and are not compensated.
         quiet: whether to suppress the warnings when bodies are softer than their material at the given substeps, and
-            when lines round colliders are pulled harder than these stand. Otherwise the first such step warns, with
-            numbers and the sufficient number of substeps.
+            when lines round colliders are pulled harder than these stand, with numbers and the sufficient number of
+            substeps; and the one when edges go through surfaces (``piercings``). Otherwise the first such step warns.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
@@ -258,6 +259,7 @@ class Solver:
             ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
         )
         self._speeds, self._pulls = SpeedWatch(model), PullWatch(model, quiet)
+        self._pierced = PiercingWatch(model, self.piercings, quiet)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
@@ -387,6 +389,8 @@ class Solver:
         if self._pulls.watching:
             twin, arrays = (self._twins[0], self._twins[1]) if self._doubled else (self.model, state)
             self._pulls.look(arrays, twin, float(ctrl_dt), self.substeps)
+        if self._pierced.watching:
+            self._pierced.look(state, float(ctrl_dt), self.substeps)
         state.warn_of_fluid_overflow()
         if self._steps % LOOKS == 0 and self.model.device.is_cpu:
             self._warn_of_rounding(state, float(ctrl_dt))
