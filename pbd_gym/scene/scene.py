@@ -301,7 +301,7 @@ class Scene(RigidScene):
             mass, light = skin_masses(mass, mesh.tets[cells], weights, skin.vertex_areas())
         particles = self._place(mesh.positions, mass, position, rotation, dimension=3)
         tets, surface = particles[mesh.tets], particles[mesh.triangles]
-        damped = {"label": "elastic", "damping_time": material.damping_time}
+        damped: Any = {"label": "elastic", "damping_time": material.damping_time}
         if material.model == "neo_hookean":
             for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
                 self.add_constraints(
