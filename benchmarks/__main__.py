@@ -19,6 +19,7 @@ WORKLOADS = {
     "w6": ("benchmarks.water", "water in a tank beside other engines"),
     "swing": ("benchmarks.swing", "how far methods and engines let a swung towel stretch"),
     "resolution": ("benchmarks.resolution", "whether a towel hangs, folds and falls alike at several resolutions"),
+    "warps": ("benchmarks.warps", "how busy a GPU would be with the contacts of a towel, counted on a CPU"),
 }
 """Module of each workload, whose ``rows`` measures, and a line of help."""
 PEERS = {

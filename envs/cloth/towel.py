@@ -66,6 +66,10 @@ class ClothTaskConfig(PickerConfig):
     """Whether edges that have been pulled through cloth are counted, for ``info["piercings"]`` and as a condition for
     success. It takes a twentieth of the time for a crumpled towel, a sixth for one of 16 x 16 particles.
     """
+    hands_wait: bool = True
+    """Whether hands wait where threads that they hold do not follow, as in :class:`pbd_gym.Solver`. Hands that pull on
+    regardless pull towels through themselves.
+    """
     lift: tuple[float, float] = (1.0, 1.6)
     """Smallest and largest height from which a towel is dropped to make a heap, in longer sides."""
 

@@ -221,7 +221,7 @@ def make_settle(
     settle_fluid = make_fluid(wide, options, data, parts, bouncing).settle
     settle_rigid = make_rigid(wide, options, data, parts, bouncing).settle
     damp = make_damping(wide, options, data, kinds)
-    wait = make_wait(wide, options) if options.waits else None
+    wait = make_wait(wide, options, data) if options.waits else None
 
     @wp.func
     @no_type_check
@@ -230,7 +230,7 @@ def make_settle(
         now: substep_, substep: int, group: int, thread: int, threads: int,
     ):  # fmt: skip
         if wp.static(options.waits):
-            wait(state, body, now.h, group, thread, threads)
+            wait(model, state, body, now.h, group, thread, threads)
         if wp.static(options.wind):
             if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
                 blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)

@@ -124,9 +124,9 @@ class Solver:
             (:mod:`pbd_gym.kernels.motion.sleeping`). Without effect for other scenes, with ``contact_forces``,
             ``wrenches`` or ``schedule="colors"``, and in float64 inside.
         hands_wait: whether hands wait where the cloth or rope that they hold does not follow, since something else
-            holds it: where some of its particles is farther than along it, and 1 %, they go on at 0.2 m/s at most
-            (``native/tethers.h``). Hands that pull on regardless pull cloth through itself. Without effect with
-            ``schedule="colors"``.
+            holds it: where a thread that they hold would be stretched by more than 5.5 % they go on at 0.2 m/s at
+            most, and across it as they are told (``native/tethers.h``). Hands that pull on regardless pull cloth
+            through itself. Without effect on cloth without threads, as garments are, and with ``schedule="colors"``.
         passages: whether to count particles that pass through surfaces of other bodies, and ropes through ropes, within
             a control step, for :meth:`State.get_passages`.
         double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as long.

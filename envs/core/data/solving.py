@@ -36,7 +36,7 @@ class SolverConfig:
     """Whether environments of cloth sleep while they are at rest and nothing holds them, as in
     :class:`pbd_gym.Solver`."""
     hands_wait: bool = False
-    """Whether hands wait where the cloth that they hold does not follow, as in :class:`pbd_gym.Solver`."""
+    """Whether hands wait where the cloth or rope that they hold does not follow, as in :class:`pbd_gym.Solver`."""
     compensate: bool = False
     """Whether the softening of bodies by a substep is compensated, as in :class:`pbd_gym.Solver`."""
 

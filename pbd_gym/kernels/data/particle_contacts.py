@@ -145,14 +145,22 @@ def lists_type(vec: Any) -> Any:
         """
         touching: wp.array3d[wp.int32]
         """touching pairs. On one thread scratch: first and second members of the pairs of one environment, and members
-        with contacts, shape (groups, 3, room). In blocks, those of ``near`` that touch in some lane, sorted, shape
-        (groups, capacity, k)
+        with contacts, shape (groups, 3, room). In blocks, those of ``near`` that touch in some lane, sorted, or
+        beside each active pair of a member its place in ``pairs``, shape (groups, capacity, k)
         """
         active: wp.array3d[wp.int32]
         """active pairs of patches, which may touch soon. On one thread, their first members in each environment, then
         the second ones, shape (groups, lanes, 2 room). In blocks, those of ``near`` where there is one lane, shape
         (groups, capacity, k)
         """
+        pairs: wp.array3d[wp.int32]
+        """active pairs in blocks where there is one lane: first members, second ones times 4 with the ranks of the
+        pairs, whether they touch, and those that do, shape (groups, 4, room)
+        """
+        impulses: wp.array3d[scalar]
+        """scratch: what parts pairs that touch, per inverse mass, shape (groups, 3, room)"""
+        pair_counts: wp.array1d[wp.int32]
+        """number of ``pairs``, more than there is room for where lists of members take their place, shape (groups,)"""
         counts: wp.array3d[wp.int32]
         """list lengths. On one thread, of the candidates of each environment and, where there are patches, of its
         active pairs, -1 on overflow, shape (groups, lanes, 1 or 2). In blocks, lengths of the lists in ``near``,

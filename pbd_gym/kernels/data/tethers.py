@@ -26,7 +26,7 @@ def table_type(scalar: Any) -> Any:
         offsets: wp.array1d[wp.int32]
         """offset of a body's paths, -1 for a body whose paths are straight in its pattern, shape (bodies,)"""
         pattern: wp.array2d[scalar]
-        """positions in the flat pattern [m], shape (n, 2)"""
+        """positions in the flat pattern [m], shape (n, 2), whose axes are threads; apart on both without one"""
         ways: wp.array1d[scalar]
         """path lengths along each other body [m], rows for the particle at one end"""
 
@@ -54,6 +54,7 @@ def fill_tethers(table: Any, bodies: list[Any], particle_count: int, dtype: Any,
         if found.ways is None:
             pattern[found.first : last] = found.places
         else:
+            pattern[found.first : last] = np.arange(found.count)[:, None]  # none beside another
             ways.append(found.ways.astype(dtype).ravel())
             size += found.ways.size
     scalar = wp.float64 if dtype == np.float64 else wp.float32

@@ -38,12 +38,13 @@ PBD_INLINE void sync() {
 #endif
 }
 
-// Add to an integer that other threads of the block may change too. Returns its value before.
-PBD_INLINE int atomic_add(int& where, int what) {
+// Add to a number that other threads of the block may change too. Returns its value before. In which order they come is
+// left to chance: sums are the same for whole numbers alone.
+template <class T> PBD_INLINE T atomic_add(T& where, T what) {
 #if defined(__CUDA_ARCH__)
     return atomicAdd(&where, what);
 #else
-    const int before = where;
+    const T before = where;
     where += what;
     return before;
 #endif
@@ -58,16 +59,16 @@ PBD_INLINE void atomic_max(int& where, int what) {
 #endif
 }
 
-// Lower a number that is not negative, and which other threads of the block may change too, to at most a value. Such
+// Raise a number that is not negative, and which other threads of the block may change too, to at least a value. Such
 // numbers are in the order of their bits.
-template <class T> PBD_INLINE void atomic_min(T& where, T what) {
+template <class T> PBD_INLINE void atomic_max(T& where, T what) {
 #if defined(__CUDA_ARCH__)
     if constexpr (sizeof(T) == 4)
-        atomicMin((int*)&where, __float_as_int((float)what));
+        atomicMax((int*)&where, __float_as_int((float)what));
     else
-        atomicMin((long long*)&where, __double_as_longlong((double)what));
+        atomicMax((long long*)&where, __double_as_longlong((double)what));
 #else
-    where = where < what ? where : what;
+    where = where > what ? where : what;
 #endif
 }
 

@@ -115,6 +115,13 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         m.role = traits[3];
     }
 
+    // Exchange two members: to choose one of two objects by its address would put both into slow memory.
+    PBD_INLINE static void swap(One& a, One& b) {
+        const One c = a;
+        a = b;
+        b = c;
+    }
+
     // How far members moved against each other when active pairs were renewed.
     PBD_INLINE T& spread() const { return lists.spread.data[Search::rank * LANES + environment]; }
 
@@ -171,8 +178,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Rank of an active pair in the environment that is worked on, or RANKS.
     PBD_INLINE int rank_among_active(int k, int other) const {
         if constexpr (Options::SURFACES) {
-            const One mine = noted_member(k), its = noted_member(other);
-            const One &a = k < other ? mine : its, &b = k < other ? its : mine;
+            const One a = noted_member(wp::min(k, other)), b = noted_member(wp::max(k, other));
             return (int)rank_of<Pairs, Options>(a, b, scales_here());
         } else {
             return 0;
@@ -190,35 +196,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                T(BESIDE) * pulled_along(T(table.renewal - 1), scales_here());
     }
 
-    // List the active pairs of a member, and their ranks, unless there are too many candidates. What gets farther than
-    // lists of candidates reach may come from anywhere.
-    PBD_INLINE void renew(int k) {
-        PBD_CONTRACT_ON
-        environment = 0;
-        int length = 0;
-        const auto add = [&](int other) {
-            const int rank = rank_among_active(k, other);
-            if (rank >= RANKS) return;
-            if (length < table.capacity) active[entry(k, length)] = RANKS * other + rank;
-            ++length;
-        };
-        for (int n = 0; n < lengths[k]; ++n) {
-            const int other = near[entry(k, n)];
-            if (headway(k, other) <= table.margin) add(other);
-        }
-        for (int other = 0; other < count; ++other) {
-            const T far = headway(k, other);
-            if (far <= table.margin || other == k) continue;
-            const T reach = Search::widest + far;
-            if (distance_square(k, other) < reach * reach && Search::strangers(k, other)) add(other);
-        }
-        active_lengths[k] = lengths[k] >= 0 && length <= table.capacity ? length : -1;
-    }
-
-    // Whether two members touch.
-    PBD_INLINE Touch<Pairs> touch_of(int k, const One& mine, int other, const One& its) const {
-        return k < other ? in_order(k, mine, other, its) : in_order(other, its, k, mine);
-    }
+    // Whether two members touch, the first with the lower number.
     PBD_INLINE Touch<Pairs> in_order(int one, const One& a, int two, const One& b) const {
         PBD_CONTRACT_ON
         return touch<Pairs, Options, true>(a, b, scales_here(), room_between(one, two));
@@ -260,7 +238,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             for (environment = 0; environment < LANES; ++environment) {
                 if (!(distance_square(k, other) < widest * widest) || !(knows(listed) || is_active(k, other))) continue;
                 if (LANES > 1) mine = member(k);
-                if (touch_of(k, mine, other, member(other)).inside > T(0)) {
+                One a = mine, b = member(other);
+                if (other < k) swap(a, b);
+                if (in_order(wp::min(k, other), a, wp::max(k, other), b).inside > T(0)) {
                     any = true;
                     contacts[environment] += T(1);
                 }
@@ -344,6 +324,37 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         sync();
     }
 
+    // Find what parts two members of one environment, per inverse mass. Returns whether they touch.
+    //
+    // again: whether it is the second pass, which starts from where the first one leads.
+    PBD_INLINE bool part_pair(int one, const One& a, int two, const One& b, bool again, T (&impulse)[3]) const {
+        PBD_CONTRACT_ON
+        Touch<Pairs> t = in_order(one, a, two, b);
+        if (!(t.inside > T(0))) return false;
+        T gained = T(0);
+        wp::vec_t<3, T> first(T(0)), second(T(0));
+        if constexpr (Options::PASSES > 1) {
+            if (again) {
+                first = moved(a, one);
+                second = moved(b, two);
+                const T gx = first[0] - second[0], gy = first[1] - second[1], gz = first[2] - second[2];
+                const T dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
+                Standing<Pairs> stands = standing<Pairs, Options>(a, b, scales_here());
+                leave_room(stands, room_between(one, two), scales_here());
+                t = meet<Pairs>(stands, dx + gx, dy + gy, dz + gz, scales_here());
+                gained = gx * t.nx + gy * t.ny + gz * t.nz;
+            }
+        }
+        const T contacts = valence[LANES * one + environment];
+        const T its_contacts = valence[LANES * two + environment];
+        Partners<Pairs, Options::RIGID> partners(a, b);
+        find_shares(partners.a, t, one, {a.x + first[0], a.y + first[1], a.z + first[2]}, contacts);
+        find_shares(partners.b, t, two, {b.x + second[0], b.y + second[1], b.z + second[2]}, its_contacts);
+        part<Pairs, Options>(partners, t, contacts, its_contacts, gained, elastic(one, two), scales_here(), impulse[0],
+                             impulse[1], impulse[2]);
+        return true;
+    }
+
     // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
     //
     // sum_of: (member) -> where its sum is.
@@ -363,35 +374,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                 const int one = wp::min(k, other), two = wp::max(k, other);
                 for (environment = 0; environment < LANES; ++environment) {
                     if (LANES > 1) mine = member(k);
-                    const One its = member(other);
-                    const One a = k < other ? mine : its, b = k < other ? its : mine;
+                    One a = mine, b = member(other);
+                    if (other < k) swap(a, b);
                     // The pair may be here because of other lanes.
-                    Touch<Pairs> t = in_order(one, a, two, b);
-                    if (!(t.inside > T(0)) || !(knows(listed) || is_active(k, other))) continue;
-                    T gained = T(0);
-                    wp::vec_t<3, T> first(T(0)), second(T(0));
-                    if constexpr (Options::PASSES > 1) {
-                        if (again) {
-                            first = moved(a, one);
-                            second = moved(b, two);
-                            const T gx = first[0] - second[0], gy = first[1] - second[1], gz = first[2] - second[2];
-                            const T dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
-                            Standing<Pairs> stands = standing<Pairs, Options>(a, b, scales_here());
-                            leave_room(stands, room_between(one, two), scales_here());
-                            t = meet<Pairs>(stands, dx + gx, dy + gy, dz + gz, scales_here());
-                            gained = gx * t.nx + gy * t.ny + gz * t.nz;
-                        }
-                    }
-                    T mx, my, mz;
-                    const T contacts = valence[LANES * one + environment];
-                    const T its_contacts = valence[LANES * two + environment];
-                    Partners<Pairs, Options::RIGID> partners(a, b);
-                    find_shares(partners.a, t, one, {a.x + first[0], a.y + first[1], a.z + first[2]}, contacts);
-                    find_shares(partners.b, t, two, {b.x + second[0], b.y + second[1], b.z + second[2]}, its_contacts);
-                    part<Pairs, Options>(partners, t, contacts, its_contacts, gained, elastic(one, two), scales_here(),
-                                         mx, my, mz);
+                    if (!(knows(listed) || is_active(k, other))) continue;
+                    T m[3];
+                    if (!part_pair(one, a, two, b, again, m)) continue;
                     const T share = k == one ? a.w : -b.w;
-                    const T sx = share * mx, sy = share * my, sz = share * mz;
+                    const T sx = share * m[0], sy = share * m[1], sz = share * m[2];
                     sum[environment] += sx;
                     sum[LANES + environment] += sy;
                     sum[2 * LANES + environment] += sz;
@@ -403,7 +393,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     }
 
     // Part members a second time. Those of rigid bodies have one sum for both passes, as nobody looks at the first.
-    PBD_INLINE void part_again() {
+    //
+    // part_them: (where the sum of a member is), parts all that touch once more.
+    template <class PartThem> PBD_INLINE void part_again(PartThem&& part_them) {
         if constexpr (Options::RIGID) {
             for (int b = thread; b < table.crowd_count; b += thread_count)
                 for (environment = 0; environment < LANES; ++environment)
@@ -413,7 +405,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
         for (int k = thread; k < count; k += thread_count)
             for (int a = 0; a < 3 * LANES; ++a) more[3 * k * LANES + a] = T(0);
-        part_all(true, [&](int k) { return in_body(k) ? delta + 3 * members[k] * LANES : more + 3 * k * LANES; });
+        part_them([&](int k) { return in_body(k) ? delta + 3 * members[k] * LANES : more + 3 * k * LANES; });
     }
 
     // Move a member to where the passes lead it, and note how many contacts were too many for a list.
@@ -457,9 +449,8 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             for (environment = 0; environment < LANES; ++environment) {
                 if (!(distance_square(k, other) < Search::farthest_of(k, other))) continue;
-                const One mine = member(k), its = member(other);
-                const T overlap =
-                    placed_overlap<Pairs, Options>(k < other ? mine : its, k < other ? its : mine, scales_here());
+                const One a = member(wp::min(k, other)), b = member(wp::max(k, other));
+                const T overlap = placed_overlap<Pairs, Options>(a, b, scales_here());
                 most[environment] = wp::max(most[environment], overlap);
             }
         }
@@ -467,30 +458,37 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             room[n] = next_room(room[n], most[n], T(Search::body.parting), T(Search::body.fall));
     }
 
-    // Part all members that touch, from their lists of candidates.
-    //
-    // renews: whether active pairs are renewed.
-    PBD_INLINE void part_members(bool renews) {
+    // Let members leave others the room that they need.
+    PBD_INLINE void change_rooms(bool renews) {
         for (int k = thread; k < count; k += thread_count) change_room(k, renews || !LISTS_ACTIVE);
         sync();
-        if constexpr (LISTS_ACTIVE)
-            if (renews)
-                for (int k = thread; k < count; k += thread_count) renew(k);
-        for (int k = thread; k < count; k += thread_count) count_contacts(k);
-        sync();
+    }
+
+    PBD_INLINE void count_crowds() {
         if constexpr (Options::RIGID) {
             for (int k = thread; k < count; k += thread_count) count_crowd(k);
             sync();
         }
-        if constexpr (Options::BOUNCY) rebound();
-        part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
-        if constexpr (Options::PASSES > 1) part_again();
+    }
+
+    PBD_INLINE void finish_all() {
         for (int k = thread; k < count; k += thread_count) {
             finish(k);
             for (int n = 0; n < LANES; ++n)
                 if (Search::room_of(k)[n] > T(0)) forget_push(*this, k, n);
         }
         sync();
+    }
+
+    // Part all members that touch, each from its list.
+    PBD_INLINE void part_listed() {
+        for (int k = thread; k < count; k += thread_count) count_contacts(k);
+        sync();
+        count_crowds();
+        if constexpr (Options::BOUNCY) rebound();
+        part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
+        if constexpr (Options::PASSES > 1) part_again([&](auto&& sum_of) { part_all(true, sum_of); });
+        finish_all();
     }
 };
 

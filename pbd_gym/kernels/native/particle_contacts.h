@@ -2,8 +2,8 @@
 //
 // Particles are balls, or patches of a surface: contact_geometry.h. The colliding ones are members. Where a thread
 // serves a group, each environment has a list of pairs, which are worked on sixteen at a time (pair_contacts.h). Where
-// a block of threads does, each member has a list of its candidates (block_contacts.h), and one with more than it has
-// room for is compared with all others.
+// a block of threads does, each member has a list of its candidates (block_contacts.h, block_pairs.h), and one with
+// more than it has room for is compared with all others.
 //
 // Corrections follow from positions that nobody changes meanwhile, and are summed in the order of members' numbers: no
 // atomics, and no dependence on the order of threads, on when the last search was, on the room in the lists, nor on
@@ -33,7 +33,7 @@
 // joints pass on. The second pass looks at it where that impulse, and those of all others, have led its body.
 #pragma once
 #include "agitation.h"
-#include "block_contacts.h"
+#include "block_pairs.h"
 #include "pair_contacts.h"
 
 namespace pbd {
@@ -53,7 +53,7 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
     const int highest = rank_at((substep < 0 ? -1 - substep : substep) % renewal);
     T agitation[L::LANES] = {}, drift[4 * L::LANES] = {};
 #if PBD_BLOCK
-    using Contacts = BlockContacts<Group>;
+    using Contacts = BlockPairs<Group>;
     Contacts contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation, highest);
     if (renews || !Contacts::LISTS_ACTIVE) contacts.search();
     if constexpr (Options::SURFACES) {

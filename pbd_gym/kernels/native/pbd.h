@@ -12,6 +12,7 @@
 #include "bits.h"
 #include "block.h"
 #include "block_contacts.h"
+#include "block_pairs.h"
 #include "clusters.h"
 #include "collider_response.h"
 #include "contact_geometry.h"

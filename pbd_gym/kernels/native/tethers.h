@@ -12,10 +12,17 @@ namespace pbd {
 // friction can hold it, and the other thrown as it comes free.
 constexpr double GATHERING = 0.2;
 
-// By how much farther than along the cloth at rest something may be from a hand that goes on: a share, and a length on
-// top, in the sizes of the scene [m].
-constexpr double FOLLOWING = 0.01;
+// By how much farther than along a thread at rest something on it may be from a hand that goes on: a share, which is a
+// little more than what tasks let two hands stretch cloth by, and a length on top, in the sizes of the scene [m].
+constexpr double FOLLOWING = 0.055;
 constexpr double FOLLOWING_LEAST = 0.0002;
+// How fast it may get farther than that [m/s]. Where a rod has come between two particles of a thread, only pulling
+// gets them past it.
+constexpr double CREEP = 0.2;
+// How many particles a hand may wait for in a substep, the one that is farthest first.
+constexpr int YIELDS = 3;
+// Coordinates in a pattern that differ by less than this are the same [m].
+constexpr double SAME = 1e-5;
 
 // What is chosen when tethers are built: anchors that there is room for, numbers of a particle's row, the column of
 // the environment's size (-1 if none differs), and whether forces at grips are summed.
@@ -133,16 +140,18 @@ inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bo
     }
 }
 
-// Let hands wait where the cloth that they hold does not follow: they take the part of their way of this substep on
-// which no particle gets farther from them than along the cloth, and an allowance. What is too far already gets
-// farther no faster than tethers gather it, as cloth that is sheared does where it follows. A hand that waits goes on
-// at its own speed in the next substep.
+// Let hands wait where threads that they hold do not follow: they leave out what of their way of this substep takes
+// them from the particle on a thread that is farthest beyond its length at rest and an allowance, as often as YIELDS.
+// What is farther already gets farther no faster than CREEP, or hands would stand still where something else has
+// stretched it. Off the threads nothing counts: the diagonals of a sheared weave are longer than at rest. Across that
+// way hands go on, and so do two that carry taut cloth. One that waits goes on at its own speed in the next substep.
 //
+// pattern: coordinates of particles in their pattern, whose axes are threads, shape (n, 2).
 // held: how many of the anchors are hands.
-template <class L, class Options, class Body, class Lengths, class Bounds, class Tethered>
-inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Lengths& lengths, const Bounds& bounds,
-                                         const Tethered& tethered, typename L::T h, int held, int group, int thread,
-                                         int thread_count) {
+template <class L, class Options, class Body, class Pattern, class Lengths, class Bounds, class Tethered>
+inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, const Lengths& lengths,
+                                         const Bounds& bounds, const Tethered& tethered, typename L::T h, int held,
+                                         int group, int thread, int thread_count) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
@@ -152,6 +161,7 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Lengths& lengths, con
     T* const previous = (T*)body.previous.data;
     const T* const velocity = (const T*)body.velocity.data;
     const T* const rest = (const T*)lengths.data;
+    const T* const pattern_of = (const T*)pattern.data;
     const int anchor_count = lengths.shape[0], count = lengths.shape[1];
     const int* const range = (const int*)bounds.data;
     const int* const anchors = (const int*)tethered.data + group * LANES * anchor_count;
@@ -159,59 +169,98 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Lengths& lengths, con
         const int first = range[2 * a], last = range[2 * a + 1];
         if (first >= last) continue;
 #if PBD_BLOCK
-        PBD_SHARED T shares[LANES];
-        if (thread == 0)
-            for (int l = 0; l < LANES; ++l) shares[l] = T(1);
-        sync();
+        PBD_SHARED T most[LANES];
+        PBD_SHARED int from_end[LANES];  // of the first particle that is farthest away
 #else
-        T shares[LANES];
-        for (int l = 0; l < LANES; ++l) shares[l] = T(1);
+        T most[LANES];
+        T farthest[LANES];
 #endif
-        for (int lane = 0; lane < L::ROUNDS; ++lane) {
-            const auto coordinate = [&](const T* of, int axis) {
-                return V(of_lanes<L>(lane, [&](int l) {
-                    const int i = anchors[l * anchor_count + a];
-                    return i < 0 ? T(0) : of[(ROW * (Index)i + axis) * LANES + l];
-                }));
-            };
-            V size = V(T(1));
-            if constexpr (Options::SIZE_COLUMN >= 0)
-                size = L::load((const T*)body.parameters.data + Options::SIZE_COLUMN * LANES, lane);
-            const V ax = coordinate(x, 0), ay = coordinate(x, 1), az = coordinate(x, 2);
-            const V bx = coordinate(previous, 0), by = coordinate(previous, 1), bz = coordinate(previous, 2);
-            V share = V(T(1));
-            for (Index i = first + thread; i < last; i += thread_count) {
-                const T* const place = x + ROW * i * LANES;
-                const V px = L::load(place, lane), py = L::load(place + LANES, lane);
-                const V pz = L::load(place + 2 * LANES, lane);
-                const V limit = T(1.0 + FOLLOWING) * L::load(rest + (a * (Index)count + i) * LANES, lane) +
-                                T(FOLLOWING_LEAST) * size;
-                const V ux = px - ax, uy = py - ay, uz = pz - az, vx = px - bx, vy = py - by, vz = pz - bz;
-                const V now = root(ux * ux + uy * uy + uz * uz) - limit,
-                        old = root(vx * vx + vy * vy + vz * vz) - limit;
-                const auto lags = (now > V(T(0))) & (now > old);
-                if (!any(lags)) continue;
-                // Distances from a point on a straight way are below those between its ends' ones.
-                const V part = at_least(-old, T(GATHERING) * h) / at_least(now - old, 1e-30);
-                share = (lags & (part < share)) ? part : share;
-            }
+        unsigned waited = 0;  // lanes
+        for (int turn = 0; turn < YIELDS; ++turn) {
 #if PBD_BLOCK
-            atomic_min(shares[lane], share);
-#else
-            L::store(shares, lane, share);
+            if (thread == 0)
+                for (int l = 0; l < LANES; ++l) most[l] = T(from_end[l] = 0);
+            sync();
 #endif
-        }
-        sync();
-        if (thread == 0) {
-            for (int l = 0; l < LANES; ++l) {
-                const int i = anchors[l * anchor_count + a];
-                if (i < 0 || !(shares[l] < T(1))) continue;
-                for (int axis = 0; axis < 3; ++axis) {
-                    T& to = x[(ROW * (Index)i + axis) * LANES + l];
-                    T& before = previous[(ROW * (Index)i + axis) * LANES + l];
-                    to = before + shares[l] * (to - before);
-                    before = to - h * velocity[(3 * (Index)i + axis) * LANES + l];
+            for (int lane = 0; lane < L::ROUNDS; ++lane) {
+                const auto coordinate = [&](const T* of, int axis) {
+                    return V(of_lanes<L>(lane, [&](int l) {
+                        const int i = anchors[l * anchor_count + a];
+                        return i < 0 ? T(0) : of[(ROW * (Index)i + axis) * LANES + l];
+                    }));
+                };
+                V size = V(T(1));
+                if constexpr (Options::SIZE_COLUMN >= 0)
+                    size = L::load((const T*)body.parameters.data + Options::SIZE_COLUMN * LANES, lane);
+                const auto in_pattern = [&](int axis) {
+                    return V(of_lanes<L>(lane, [&](int l) {
+                        const int i = anchors[l * anchor_count + a];
+                        return i < 0 ? T(0) : pattern_of[2 * i + axis];
+                    }));
+                };
+                const V u = in_pattern(0), v = in_pattern(1);
+                const V ax = coordinate(x, 0), ay = coordinate(x, 1), az = coordinate(x, 2);
+                const V bx = coordinate(previous, 0), by = coordinate(previous, 1), bz = coordinate(previous, 2);
+                V worst = V(T(0)), which = V(T(0));
+                for (Index i = first + thread; i < last; i += thread_count) {
+                    const V du = u - pattern_of[2 * i], dv = v - pattern_of[2 * i + 1];
+                    const auto on_thread = (du * du < T(SAME * SAME)) | (dv * dv < T(SAME * SAME));
+                    if (!any(on_thread)) continue;
+                    const T* const place = x + ROW * i * LANES;
+                    const V px = L::load(place, lane), py = L::load(place + LANES, lane);
+                    const V pz = L::load(place + 2 * LANES, lane);
+                    const V limit = T(1.0 + FOLLOWING) * L::load(rest + (a * (Index)count + i) * LANES, lane) +
+                                    T(FOLLOWING_LEAST) * size;
+                    const V ux = px - ax, uy = py - ay, uz = pz - az, vx = px - bx, vy = py - by, vz = pz - bz;
+                    const V now = root(ux * ux + uy * uy + uz * uz) - limit,
+                            old = root(vx * vx + vy * vy + vz * vz) - limit;
+                    const auto lags = on_thread & (now > V(T(0))) & (now > old);
+                    if (!any(lags)) continue;
+                    const V over = now - at_least(old + T(CREEP) * h, 0);
+                    const auto worse = lags & (over > worst);
+                    worst = worse ? over : worst;
+                    which = worse ? V(T(i)) : which;
                 }
+#if PBD_BLOCK
+                atomic_max(most[lane], worst);
+                sync();
+                if (worst > T(0) && worst == most[lane]) atomic_max(from_end[lane], count - (int)which);
+#else
+                L::store(most, lane, worst);
+                L::store(farthest, lane, which);
+#endif
+            }
+            sync();
+            bool waits = false;
+            for (int l = 0; l < LANES; ++l) waits |= most[l] > T(0);
+            if (!waits) break;  // all threads alike
+            if (thread == 0) {
+                for (int l = 0; l < LANES; ++l) {
+                    const int hand = anchors[l * anchor_count + a];
+                    if (hand < 0 || !(most[l] > T(0))) continue;
+#if PBD_BLOCK
+                    const Index i = count - from_end[l];
+#else
+                    const Index i = (Index)farthest[l];
+#endif
+                    T way[3], square = T(0);
+                    for (int axis = 0; axis < 3; ++axis) {
+                        way[axis] = x[(ROW * (Index)hand + axis) * LANES + l] - x[(ROW * i + axis) * LANES + l];
+                        square += way[axis] * way[axis];
+                    }
+                    const T part = most[l] / wp::sqrt(square);
+                    for (int axis = 0; axis < 3; ++axis) x[(ROW * (Index)hand + axis) * LANES + l] -= part * way[axis];
+                    waited |= 1u << l;
+                }
+            }
+            sync();
+        }
+        for (int l = 0; l < LANES; ++l) {
+            if (!(waited >> l & 1)) continue;  // none in threads but the first
+            const Index i = anchors[l * anchor_count + a];
+            for (int axis = 0; axis < 3; ++axis) {
+                const T to = x[(ROW * i + axis) * LANES + l];
+                previous[(ROW * i + axis) * LANES + l] = to - h * velocity[(3 * i + axis) * LANES + l];
             }
         }
         sync();

@@ -161,26 +161,28 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
 
 
 @functools.cache
-def make_wait(wide: Wide, options: SweepOptions) -> Any:
-    """Build the function that lets hands wait where the cloth that they hold does not follow.
+def make_wait(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build the function that lets hands wait where threads of the cloth that they hold do not follow.
 
-    Its arguments are (state, body, h, group, thread, thread_count); it begins and ends with a barrier.
+    Its arguments are (model, state, body, h, group, thread, thread_count); it begins and ends with a barrier.
 
     Args:
         wide: lane count and precision.
         options: options that the kernel is compiled for, with anchors.
+        data: the struct of the whole model.
     """
     scalar: Any = wide.scalar
     vec: Any = wide.vec
     state_ = state_type(vec)
     body_: Any = body_type(vec)
-    waits = "body, lengths, bounds, tethered, h, held, group, thread, thread_count"
+    waits = "body, pattern, lengths, bounds, tethered, h, held, group, thread, thread_count"
 
     @wp.func_native(
         call("wait_for_cloth", lanes_type(wide.lanes, wide.scalar), _options_type(options), arguments=waits)
     )
     def wait_for_cloth(
         body: body_,
+        pattern: wp.array2d[scalar],
         lengths: wp.array2d[vec],
         bounds: wp.array2d[wp.int32],
         tethered: wp.array2d[wp.int32],
@@ -193,11 +195,11 @@ def make_wait(wide: Wide, options: SweepOptions) -> Any:
 
     @wp.func
     @no_type_check
-    def wait(state: state_, body: body_, h: scalar, group: int, thread: int, thread_count: int):
+    def wait(model: data, state: state_, body: body_, h: scalar, group: int, thread: int, thread_count: int):
         barrier()
         wait_for_cloth(
-            body, state.tether_lengths[group], state.tether_bounds[group], state.tethered, h, state.held.shape[1],
-            group, thread, thread_count,
+            body, model.tethers.pattern, state.tether_lengths[group], state.tether_bounds[group], state.tethered, h,
+            state.held.shape[1], group, thread, thread_count,
         )  # fmt: skip
 
     return wait

@@ -242,7 +242,7 @@ def contact_lists(model: Any) -> Any:
     groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
     lanes, chunks = model.lanes, -(-count // CHUNK)
     patches = model.has_surfaces
-    active, renewed, kept = (1, 1), 1, 1
+    active, renewed, kept, pairs = (1, 1), 1, 1, 1
     if not table:
         near, touching, counts, rows, spots, cells = (1, 1), (1, 1), (1, 1), 1, 1, 1
     elif model.in_blocks:
@@ -250,7 +250,9 @@ def contact_lists(model: Any) -> Any:
         rows, spots = 1, 4 * count
         cells = 2 ** (3 * table.bits) + 1 + count
         if patches:
-            active, renewed = (capacity, count) if lanes == 1 else (1, 1), 11 * count * lanes
+            renewed = 11 * count * lanes
+            if lanes == 1:
+                active, pairs = (capacity, count), count * min(capacity, ACTIVE)
     else:
         near = (1, 1) if patches else (lanes, 2 * (count * min(capacity, LISTED) + 1))
         # One more than there are: members are noted before it is known whether they already were.
@@ -265,6 +267,9 @@ def contact_lists(model: Any) -> Any:
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
     lists.active = wp.zeros((groups, *active), dtype=wp.int32)
+    lists.pairs = wp.zeros((groups, 4, pairs), dtype=wp.int32)
+    lists.impulses = wp.zeros((groups, 3, pairs), dtype=model.scalar)
+    lists.pair_counts = wp.zeros(groups, dtype=wp.int32)
     lists.renewed = wp.zeros((groups, renewed), dtype=model.scalar)
     lists.spread = wp.zeros((groups, lanes), dtype=model.scalar)
     lists.kept = wp.zeros((groups, kept), dtype=model.scalar)
