@@ -80,9 +80,8 @@ def bending_length(
     level = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
     strip = scene.add_cloth(cells + 1, across + 1, (across * spacing, LENGTH), material, rotation=level, lines=True)
     substeps = substeps or needed_substeps(scene, FRAME, softening=SOFTENING, longest=LONGEST, forces=False)
-    solver = Solver(
-        Model(scene, len(free), lanes=STRIPS, dtype="float64"), substeps=substeps, damping=8.0, threads=1, quiet=True
-    )
+    model = Model(scene, len(free), lanes=STRIPS, dtype="float64")
+    solver = Solver(model, substeps=substeps, damping=8.0, threads=1, compensate=False, quiet=True)
     state, control = solver.state(), solver.control()
     pinned = np.zeros((len(free), scene.particle_count), dtype=bool)
     for env, count in enumerate(free):

@@ -114,7 +114,8 @@ def drape(
     held = np.hypot(*sheet.positions[:, :2].T) <= SUPPORT + 0.5 * sheet.cell[0]
     scene.pin(np.flatnonzero(held))
     substeps = substeps or needed_substeps(scene, FRAME, softening=SOFTENING, longest=LONGEST, forces=False)
-    solver = Solver(Model(scene, SAMPLES, lanes=SAMPLES), substeps=substeps, damping=6.0, threads=1, quiet=True)
+    model = Model(scene, SAMPLES, lanes=SAMPLES)
+    solver = Solver(model, substeps=substeps, damping=6.0, threads=1, compensate=False, quiet=True)
     state, control = solver.state(), solver.control()
     start = np.repeat(scene.positions[None], SAMPLES, axis=0)
     start[..., 1] += uneven(scene.positions, np.random.default_rng(seed)) * ~held

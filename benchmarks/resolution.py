@@ -77,7 +77,7 @@ class Ground:
         self.solver, self.state, self.control = self._solver(1.0)
 
     def _solver(self, damping: float) -> tuple[Solver, State, Control]:
-        solver = Solver(self.model, self.substeps, damping=damping, threads=1, quiet=True)
+        solver = Solver(self.model, self.substeps, damping=damping, threads=1, compensate=False, quiet=True)
         return solver, solver.state(), solver.control()
 
     def _start(self, shape: np.ndarray, held: Any, damping: float) -> None:

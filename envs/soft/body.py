@@ -27,6 +27,8 @@ class SoftTaskConfig(ManipulationConfig):
     """Stiffness [Pa]."""
     poisson_ratio: float = 0.4
     """Poisson's ratio of the body."""
+    damping_time: float = 0.0
+    """Time constant of the damping of the body [s]."""
     contact_radius: float = 0.005
     """Distance that its particles keep from the ground and from paddles [m]."""
     paddle_friction: float = 1.0
@@ -57,7 +59,9 @@ class Body:
         self.scene = Scene(contact_radius=config.contact_radius)
         self.scene.add_collider(Plane(friction=config.friction))
         height = config.contact_radius - mesh.positions[:, 1].min()
-        material = material or SoftMaterial(config.density, config.young_modulus, config.poisson_ratio)
+        material = material or SoftMaterial(
+            config.density, config.young_modulus, config.poisson_ratio, damping_time=config.damping_time
+        )
         self.body = self.scene.add_soft_body(mesh, material, position=(0.0, height, 0.0))
         self.indices = self.body.indices
         """Particles of the body, in the order of the points of the mesh, shape (n,), int."""
@@ -92,7 +96,10 @@ class Body:
     def handler(self, world: World, positions: np.ndarray, damping: float) -> Handler:
         """Return copies of the body, paddles included, for a script to handle."""
         config, device = self.config, str(world.model.device.alias)
-        return Handler(self.scene, positions, world.solver.substeps, config.ctrl_dt, damping, device)
+        compensate = config.compensate
+        return Handler(
+            self.scene, positions, world.solver.substeps, config.ctrl_dt, damping, device, compensate=compensate
+        )
 
     def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return the body at rest under its weight, shifted and rotated about the vertical [m], (starts, n, 3)."""

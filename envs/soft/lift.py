@@ -35,6 +35,10 @@ GAP = 0.06
 class SoftLiftConfig(SoftTaskConfig):
     """Numbers of PBDSoftLift-v0; each can be passed to ``gym.make``."""
 
+    young_modulus: float = 1.6e4
+    """Stiffness [Pa]."""
+    compensate: bool = True
+    """Whether the softening of the ball by a substep is compensated: so it is as stiff at any number of them."""
     radius: float = 0.06
     """Radius of the ball [m]."""
     resolution: int = 2

@@ -31,6 +31,10 @@ GAP = 0.08
 class SoftPushConfig(SoftTaskConfig):
     """Numbers of PBDSoftPush-v0; each can be passed to ``gym.make``."""
 
+    damping_time: float = 0.003
+    """Time constant of the damping of the block [s]: more than substeps damp, so that it wobbles alike at any number of
+    them.
+    """
     side: float = 0.12
     """Length and width of the block [m]."""
     height: float = 0.06

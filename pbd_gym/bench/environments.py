@@ -130,7 +130,13 @@ def phases(options: Options) -> Iterator[Row]:
     for _ in range(3):
         env.step(env.action_space.sample())
     solver = Solver(
-        env.model, env.solver.substeps, damping=env.config.damping, threads=1, schedule="colors", quiet=True
+        env.model,
+        env.solver.substeps,
+        damping=env.config.damping,
+        threads=1,
+        schedule="colors",
+        compensate=False,
+        quiet=True,
     )
     state, control = solver.state(), solver.control()
     state.set_positions(env.state.get_positions())

@@ -154,8 +154,14 @@ class SoftMaterial:
     """Plastic yielding, as of clay; None for a body that always springs back. For ``edges_and_volumes``: edges yield,
     volumes do not.
     """
+    damping_time: float = 0.0
+    """Time constant of the damping [s], not negative: an oscillation of angular frequency w has the damping ratio
+    ``w damping_time / 2``. A substep h damps about as much as one of h / 2 would, so without it bodies swing longer at
+    more substeps.
+    """
 
     def __post_init__(self) -> None:
+        number("SoftMaterial.damping_time", self.damping_time, 0.0)
         if self.plasticity is not None:
             instance("SoftMaterial.plasticity", self.plasticity, Plasticity)
         if self.plasticity is not None and self.model != "edges_and_volumes":

@@ -301,12 +301,13 @@ class Scene(RigidScene):
             mass, light = skin_masses(mass, mesh.tets[cells], weights, skin.vertex_areas())
         particles = self._place(mesh.positions, mass, position, rotation, dimension=3)
         tets, surface = particles[mesh.tets], particles[mesh.triangles]
+        damped: Any = {"label": "elastic", "damping_time": material.damping_time}
         if material.model == "neo_hookean":
             for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
                 self.add_constraints(
                     kind,
                     tets,
-                    label="elastic",
+                    **damped,
                     young_modulus=material.young_modulus,
                     poisson_ratio=material.poisson_ratio,
                 )
@@ -315,17 +316,17 @@ class Scene(RigidScene):
             lengths = np.linalg.norm(sides[:, 1] - sides[:, 0], axis=1)
             spring, volume = material.edge_and_volume_compliances(lengths, mesh.edge_volumes(), volumes)
             if material.plasticity is None:
-                self.add_distance_constraints(particles[mesh.edges], spring, label="elastic")
+                self.add_constraints("distance", particles[mesh.edges], compliance=spring, **damped)
             else:
                 self.add_constraints(
                     "plastic_distance",
                     particles[mesh.edges],
-                    label="elastic",
+                    **damped,
                     compliance=spring,
                     **asdict(material.plasticity),
                 )
             if np.isfinite(volume).all():
-                self.add_constraints("tet_volume", tets, label="elastic", compliance=volume)
+                self.add_constraints("tet_volume", tets, compliance=volume, **damped)
         if skin is None:
             self._keep_solid(tets, surface)
             return SoftBody(particles, tets, surface)

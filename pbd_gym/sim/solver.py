@@ -34,6 +34,8 @@ from pbd_gym.sim.upload.double import Pair, double_control, double_model, double
 from pbd_gym.sim.upload.fluid import longest_substep
 from pbd_gym.sim.watches.bounds import far_away, farthest
 from pbd_gym.sim.watches.passages import Passages
+from pbd_gym.sim.watches.piercings import PiercingWatch
+from pbd_gym.sim.watches.pulls import PullWatch
 from pbd_gym.sim.watches.speeds import SpeedWatch
 
 # Static shared memory of a CUDA block, 48 KiB, minus the contact search's share.
@@ -133,10 +135,11 @@ class Solver:
             ms. Only the initial scene counts, not later positions.
         compensate: whether the softening of bodies by a single sweep is subtracted from their compliance, so that
             forces are those of the material at fewer substeps; see :mod:`pbd_gym.sim.substeps`. By default on if
-            ``substeps`` is omitted; with a number it is plain XPBD. Several iterations and other methods soften less,
-            and are not compensated.
-        quiet: whether to suppress the warning when bodies are softer than their material at the given substeps.
-            Otherwise the first step warns, with the resulting stiffness and the sufficient number of substeps.
+            ``substeps`` is omitted, or at least what :func:`pbd_gym.sim.substeps.needed_substeps` asks for; with fewer
+            it is plain XPBD. Several iterations and other methods soften less, and are not compensated.
+        quiet: whether to suppress the warnings when bodies are softer than their material at the given substeps, and
+            when lines round colliders are pulled harder than these stand, with numbers and the sufficient number of
+            substeps; and the one when edges go through surfaces (``piercings``). Otherwise the first such step warns.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
@@ -197,7 +200,10 @@ class Solver:
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.threads = 1 if model.in_blocks else min(threads, model.group_count)
         self.method = method
-        self.compensate = not self._given if compensate is None else switch("compensate", compensate)
+        self.compensate = None if compensate is None else switch("compensate", compensate)
+        """Whether the softening of bodies by a sweep is compensated; None if that depends on the substeps."""
+        self._suffice = not self._given
+        self._needed: dict[float, int] = {}
         self.relaxation = relaxation
         self.chebyshev = chebyshev
         self.schedule: Schedule = schedule or choose_schedule(model)
@@ -252,7 +258,8 @@ class Solver:
         self._turn: AbstractContextManager[Any] = (
             ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
         )
-        self._speeds = SpeedWatch(model)
+        self._speeds, self._pulls = SpeedWatch(model), PullWatch(model, quiet)
+        self._pierced = PiercingWatch(model, self.piercings, quiet)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
@@ -268,7 +275,7 @@ class Solver:
         if iterations is not None:
             self.iterations = whole("iterations", iterations, 1)
         if substeps is not None:
-            self.substeps, self._given = int(substeps), True
+            self.substeps, self._given, self._suffice = int(substeps), True, False
         self.options = replace(
             self.options, keep_lambda=self.iterations > 1, compensated=self._compensated(self.iterations)
         )
@@ -296,7 +303,19 @@ class Solver:
 
     def _compensated(self, iterations: int) -> bool:
         """Whether a sweep subtracts its softening from the compliance."""
-        return self.compensate and iterations == 1 and self.method == "gauss-seidel" and self.chebyshev == 0.0
+        wanted = self._suffice if self.compensate is None else self.compensate
+        return wanted and iterations == 1 and self.method == "gauss-seidel" and self.chebyshev == 0.0
+
+    def _settle_substeps(self, ctrl_dt: float) -> None:
+        """Take as many substeps as bodies need, if none were given, and find out whether those given suffice."""
+        if self._given and self.compensate is not None:
+            return
+        if ctrl_dt not in self._needed:
+            self._needed[ctrl_dt] = needed_substeps(self.model.scene, ctrl_dt)
+        if not self._given:
+            self.substeps = self._needed[ctrl_dt]
+        self._suffice = self.substeps >= self._needed[ctrl_dt]
+        self.options = replace(self.options, compensated=self._compensated(self.iterations))
 
     def _kernel(self, options: SweepOptions) -> Any:
         model = self.model
@@ -367,6 +386,11 @@ class Solver:
             self._speeds.look(state, float(ctrl_dt), self.substeps)
         with self._turn:
             run_together([replay.launch for replay in self._launches])
+        if self._pulls.watching:
+            twin, arrays = (self._twins[0], self._twins[1]) if self._doubled else (self.model, state)
+            self._pulls.look(arrays, twin, float(ctrl_dt), self.substeps)
+        if self._pierced.watching:
+            self._pierced.look(state, float(ctrl_dt), self.substeps)
         state.warn_of_fluid_overflow()
         if self._steps % LOOKS == 0 and self.model.device.is_cpu:
             self._warn_of_rounding(state, float(ctrl_dt))
@@ -409,9 +433,8 @@ class Solver:
         if control.has_force_limit and not self.options.grip_forces and model.grip_count:
             raise ValueError("force_limit of hands needs Solver(grip_forces=True), which sums the forces at them")
         number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
-        if not self._given:
-            self.substeps = needed_substeps(model.scene, ctrl_dt)
-        elif not self._quiet:
+        self._settle_substeps(float(ctrl_dt))
+        if self._given and not self._quiet:
             self._warn_of_buoyancy(ctrl_dt)
             self._warn_of_softness(ctrl_dt)
         h = ctrl_dt / self.substeps
@@ -502,7 +525,7 @@ class Solver:
         softer, label = softer_than_material(scene, ctrl_dt / self.substeps, self.options.compensated)
         if softer <= SOFTER:
             return
-        compensated = self.options.compensated
+        compensated = self.options.compensated or self.compensate is None  # with as many as are needed
         needed = needed_substeps(scene, ctrl_dt, SOFTENING if compensated else SOFTER)
         left, _ = softer_than_material(scene, ctrl_dt / needed, compensated)
         way = "Solver without substeps takes them" if compensated else "compensate=True needs fewer"

@@ -10,7 +10,7 @@ itself included. It responds with ``h^2 (A_jj + compliance_j / h^2) f_j``. Hence
 Where forces vary smoothly, all of ``A f`` is small, and half of its off-diagonal part is still to come. The body
 therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_j = A_jj``, the sum of ``|grad C_j|^2 /
 m`` over its particles. The solver subtracts this from the compliance, as far as there is any
-(``Solver(compensate=True)``, and where it chooses the substeps): up to ``h^2 w / 2 = compliance`` forces and periods
+(``Solver(compensate=True)``, and where substeps suffice): up to ``h^2 w / 2 = compliance`` forces and periods
 are those of the material, and beyond that the body is as soft as ``h^2 w / 2``. A particle that a constraint shares
 with no other of its kind has nothing still to come, and does not count.
 

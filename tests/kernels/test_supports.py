@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -17,8 +19,11 @@ FRICTION = 0.3
 on it weighs makes that 2.84."""
 
 
-def hung(ratio: float) -> tuple[Scene, np.ndarray]:
-    """Return a rope over a rod with weights at its ends, so heavy that one side pulls so many times as much."""
+def hung(ratio: float, load: float = 1.0) -> tuple[Scene, np.ndarray]:
+    """Return a rope over a rod with weights at its ends, so heavy that one side pulls so many times as much.
+
+    The other side weighs twice as much as the rope there, times ``load``.
+    """
     scene = Scene()
     scene.add_collider(Capsule((0.0, 0.0, -1.0), (0.0, 0.0, 1.0), RADIUS, friction=FRICTION))
     reach = RADIUS + scene.contact_radius
@@ -29,7 +34,7 @@ def hung(ratio: float) -> tuple[Scene, np.ndarray]:
     points = np.concatenate((sides[0][::-1], arc, sides[1]))
     rope = scene.add_rope(points, RopeMaterial(density=DENSITY, stretch_compliance=0.0), lines=True)
     arm = ARMS * SPACING * DENSITY
-    scene.inv_mass[rope[[0, -1]]] = 1.0 / (2.0 * arm * np.array([1.0, ratio]) - arm)
+    scene.inv_mass[rope[[0, -1]]] = 1.0 / (2.0 * load * arm * np.array([1.0, ratio]) - arm)
     return scene, rope
 
 
@@ -65,6 +70,39 @@ def test_a_rod_holds_what_a_capstan_holds(ends: dict[float, tuple[float, float]]
     assert abs(ends[1.0][0]) < 3e-4
     assert ends[2.56][0] < 5e-4
     assert ends[3.12][0] > 0.05
+
+
+def test_a_pull_beyond_what_substeps_stand_is_said() -> None:
+    """Guards silence about ropes round rods that stretch and fly off, and the number of substeps that is named.
+
+    With it the rope slides as it should: the heavier weight falls with g (3.5 - b) / (3.5 + b), b = exp(0.3 pi).
+    """
+    scene, rope = hung(3.5, 200.0)
+    rest = np.linalg.norm(np.diff(scene.positions[rope], axis=0), axis=1)
+    model = Model(scene)
+
+    def slide(substeps: int) -> tuple[float, float, list[str]]:
+        solver = Solver(model, substeps)
+        state, control = solver.state(), solver.control()
+        longest = 0.0
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(24):
+                solver.step(state, control, 1 / 60)
+                places = state.get_positions()[0, rope]
+                longest = max(longest, float((np.linalg.norm(np.diff(places, axis=0), axis=1) / rest).max()))
+        sinks = float(scene.positions[rope[-1], 1] - places[-1, 1])
+        return sinks, longest, [str(w.message) for w in said if "goes round a collider" in str(w.message)]
+
+    _, _, said = slide(10)
+    assert len(said) == 1
+    wanted = int(said[0].split("substeps=")[1].split()[0])
+    assert 15 < wanted < 60
+    sinks, longest, said = slide(wanted)
+    belt = np.exp(FRICTION * np.pi)
+    np.testing.assert_allclose(sinks, 0.5 * 9.81 * (3.5 - belt) / (3.5 + belt) * (24 / 60) ** 2, rtol=0.1)
+    assert longest < 1.02
+    assert not said
 
 
 def test_a_towel_does_not_lock_on_the_edges_of_a_box() -> None:

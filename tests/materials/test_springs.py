@@ -8,12 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from pbd_gym import Cord, Fabric, Scene, SoftMaterial
+from pbd_gym import Cord, Fabric, Model, Scene, SoftMaterial, Solver
 from pbd_gym.constraints.dihedral import angles
 from pbd_gym.constraints.isometric_bending import bending_coefficients
 from pbd_gym.geometry.garments import fill_outline
 from pbd_gym.geometry.grids import grid
-from pbd_gym.geometry.tetmeshes import TetMesh, ball
+from pbd_gym.geometry.tetmeshes import TetMesh, ball, box
 from pbd_gym.geometry.trimeshes import TriMesh, trimesh
 from pbd_gym.materials import presets
 from pbd_gym.materials.springs import fold_compliance, hinge_compliance, hinge_stiffness
@@ -337,3 +337,28 @@ def test_cells_too_long_leave_the_scene_alone() -> None:
     with pytest.raises(ValueError, match="too long for this fabric"):
         scene.add_cloth(2, 3, (1.0, 0.1), Fabric(0.2, 1e6, 1e-3), lines=False)
     assert scene.particle_count == 0 and not scene.constraints
+
+
+@pytest.mark.parametrize("model", ["neo_hookean", "edges_and_volumes"])
+def test_a_damped_solid_rings_down_as_its_damping_time_says(model: str) -> None:
+    """Guards ``SoftMaterial.damping_time``: a bar's lowest tone loses exp(-w^2 tau t / 2)."""
+    length, side, tau = 0.4, 0.05, 0.001
+    ring = np.pi * np.sqrt(1e5 / 1000.0) / length  # of a bar with free ends
+    period, left = 2.0 * np.pi / ring, []
+    for damping_time in (0.0, tau):
+        scene = Scene(gravity=(0, 0, 0))
+        material = SoftMaterial(1000.0, 1e5, 0.25, model, damping_time=damping_time)
+        body = scene.add_soft_body(box((16, 2, 2), (length, side, side)), material)
+        solver = Solver(Model(scene, dtype="float64"), 32, compensate=True, quiet=True)
+        state, control = solver.state(), solver.control()
+        shape = np.sin(np.pi * scene.positions[:, 0] / length)
+        v = np.zeros((1, scene.particle_count, 3))
+        v[0, :, 0] = 0.05 * shape
+        state.set_velocities(v)
+        speeds = []
+        for _ in range(60):
+            solver.step(state, control, period / 20)
+            speeds.append(float(state.get_velocities()[0, body.indices, 0] @ shape))
+        left.append(np.abs(speeds[-20:]).max() / np.abs(speeds[:20]).max())
+    # Springs are stiffer along the axes of their cells than on average, and damp more.
+    assert_allclose(np.log(left[0] / left[1]), 0.5 * ring**2 * tau * 2.0 * period, rtol=0.2)

@@ -15,9 +15,11 @@ from pbd_gym.sim.substeps import SOFTER, needed_substeps, softer_than_material
 FRAME = 1 / 60
 
 
-def pulled(scene: Scene, ends: list[int], stretch: float, substeps: int | None) -> tuple[float, int]:
+def pulled(
+    scene: Scene, ends: list[int], stretch: float, substeps: int | None, compensate: bool | None = True
+) -> tuple[float, int]:
     """Return the force at the first half of the hands, which draw a body longer along x [N], and the substeps taken."""
-    solver = Solver(Model(scene), substeps, damping=3.0, grip_forces=True, compensate=True)
+    solver = Solver(Model(scene), substeps, damping=3.0, grip_forces=True, compensate=compensate)
     state, control = solver.state(), solver.control()
     state.hold([ends])
     half, step = len(ends) // 2, 0.5 * stretch / 20
@@ -74,11 +76,25 @@ def test_springs_get_the_substeps_that_they_need() -> None:
         solver.step(state, control, 0.5 * FRAME)
         quiet = Solver(Model(scene), 40, compensate=True, quiet=True)
         quiet.step(quiet.state(), quiet.control(), FRAME)
-    for compliance, cure in ((1e-5, "334 substeps and compensate=True would do"), (1e-7, "even 334 substeps leave")):
-        plain = Solver(Model(rope(compliance, lines=False)[0]), 40)
+    for compliance, compensate, cure in (
+        (1e-5, None, "334 substeps would do"),
+        (1e-5, False, "334 substeps and compensate=True would do"),
+        (1e-7, None, "even 334 substeps leave"),
+    ):
+        plain = Solver(Model(rope(compliance, lines=False)[0]), 40, compensate=compensate)
         with pytest.warns(RuntimeWarning, match=cure):
             plain.step(plain.state(), plain.control(), FRAME)
     assert softer_than_material(scene, FRAME / 40)[0] > SOFTER > softer_than_material(scene, FRAME / substeps)[0]
+
+
+def test_who_takes_the_substeps_that_are_needed_gets_the_forces_too() -> None:
+    """Guards ``substeps=needed_substeps(scene, dt)``, which was plain XPBD, and a quarter too soft."""
+    scene, ends = rope(lines=False)
+    needed = needed_substeps(scene, FRAME)
+    assert needed == pulled(scene, ends, 0.004, None)[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_allclose(pulled(scene, ends, 0.004, needed, None)[0], 20.0, rtol=0.03)
 
 
 def test_a_block_without_poisson_ratio_is_a_spring() -> None:

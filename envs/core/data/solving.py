@@ -8,6 +8,9 @@ from typing import Any
 from pbd_gym.runtime.checks import switch
 from pbd_gym.sim.solver import Method, check_method
 
+SWITCHES = ("piercings", "sleep", "hands_wait", "compensate")
+"""Arguments that are on or off."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SolverConfig:
@@ -34,6 +37,8 @@ class SolverConfig:
     :class:`pbd_gym.Solver`."""
     hands_wait: bool = False
     """Whether hands wait where the cloth or rope that they hold does not follow, as in :class:`pbd_gym.Solver`."""
+    compensate: bool = False
+    """Whether the softening of bodies by a substep is compensated, as in :class:`pbd_gym.Solver`."""
 
 
 def solver_options(config: Any) -> dict[str, Any]:
@@ -44,14 +49,14 @@ def solver_options(config: Any) -> dict[str, Any]:
         TypeError: for one of a wrong type.
     """
     found = {f.name: getattr(config, f.name) for f in _of_solver(config)}
-    switches = {name: switch(name, found.pop(name, False)) for name in ("piercings", "sleep", "hands_wait")}
+    switches = {name: switch(name, found.pop(name, False)) for name in SWITCHES}
     check_method(**found)
     return {"damping": config.damping, **found, **switches}
 
 
 def with_default_solver(config: Any) -> Any:
-    """Return a configuration of the same task with the defaults of :class:`SolverConfig`."""
-    return replace(config, **{f.name: f.default for f in _of_solver(config)})
+    """Return a configuration of the same task with the defaults of :class:`SolverConfig`, but for ``compensate``."""
+    return replace(config, **{f.name: f.default for f in _of_solver(config) if f.name != "compensate"})
 
 
 def _of_solver(config: Any) -> list[Field[Any]]:

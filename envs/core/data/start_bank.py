@@ -133,6 +133,7 @@ class Handler:
         device: Warp device.
         starts: number of states of the whole bank, if larger than the number of copies, so that all its batches share
             one kernel.
+        compensate: as in :class:`pbd_gym.Solver`.
     """
 
     def __init__(
@@ -144,12 +145,13 @@ class Handler:
         damping: float,
         device: str,
         starts: int = 0,
+        compensate: bool = False,
     ) -> None:
         copies = len(positions)
         self.model = Model(
             scene, copies, device=device, lanes=None if "cuda" in device else _lanes(max(copies, starts))
         )
-        self.solver = Solver(self.model, substeps, damping=damping, piercings=False, quiet=True)
+        self.solver = Solver(self.model, substeps, damping=damping, piercings=False, compensate=compensate, quiet=True)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.state.set_positions(positions)
         self.step_time = step_time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,8 @@ class SettledStarts:
         scene, config = world.scene, world.config
         shapes = scene.positions[None] if self.shapes is None else self.shapes
         model = Model(scene, len(shapes), device=world.model.device.alias, lanes=world.model.lanes)
-        solver = Solver(model, world.solver.substeps, damping=SETTLING_DAMPING, threads=1, piercings=False, quiet=True)
+        options: Any = {"threads": 1, "piercings": False, "compensate": world.solver.compensate, "quiet": True}
+        solver = Solver(model, world.solver.substeps, damping=SETTLING_DAMPING, **options)
         state, control = solver.state(), solver.control()
         state.set_positions(shapes)
         if held.size:

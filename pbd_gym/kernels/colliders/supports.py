@@ -41,7 +41,9 @@ surface has gone in the substep [m], and whether the particle was in it when tha
 """
 OVERLAPS = COLLIDER + 7
 """Place of the last of these."""
-WIDTH = COLLIDER + 8
+TENSION = COLLIDER + 8
+"""Place of how taut a line that begins at the particle, and goes round something, was last in the control step."""
+WIDTH = COLLIDER + 9
 """Numbers in a row of ``body.support``."""
 
 
@@ -71,7 +73,8 @@ def near_type(vec: Any) -> Any:
 
 @functools.cache
 def make_forget(wide: Wide) -> Any:
-    """Build the function (body, thread, thread_count) that begins a step without knowing which particles overlap.
+    """Build the function (body, thread, thread_count) that begins a step without knowing which particles overlap, and
+    how taut lines are.
 
     What the last substep of the step before found is no part of a state.
     """
@@ -84,6 +87,7 @@ def make_forget(wide: Wide) -> Any:
     def forget(body: body_, thread: int, thread_count: int):
         for i in range(thread, body.support.shape[0], thread_count):
             body.support[i, wp.static(OVERLAPS)] = vec(scalar(0.0))
+            body.support[i, wp.static(TENSION)] = vec(scalar(0.0))
 
     return forget
 

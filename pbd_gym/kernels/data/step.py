@@ -186,7 +186,7 @@ def state_type(vec: Any) -> Any:
         come: wp.array3d[vec]
         """scratch: displacement of particles when contacts began [m], shape (groups, n, 3)"""
         support: wp.array3d[vec]
-        """scratch: support of a particle, see :mod:`pbd_gym.kernels.colliders.supports`, shape (groups, n, 14)"""
+        """scratch: support of a particle, see :mod:`pbd_gym.kernels.colliders.supports`, shape (groups, n, 17)"""
         grip_forces: wp.array3d[scalar]
         """forces of held bodies on grips in the last step [N], shape (slots, grips, 3)"""
         free_inv_mass: wp.array2d[vec]

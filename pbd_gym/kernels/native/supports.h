@@ -9,9 +9,10 @@ namespace pbd {
 // Numbers of a row, and the place of some of them: outward normal, what lines have pressed the particle by [m], what
 // they press it by for friction alone [m], how far they may press it in yet [m], whether the collider carries it, how
 // high it is above the contact surface [m], number of the collider from 1 on, radius of its bends [m], friction, and
-// how far its surface has gone in the substep [m], and whether the particle was in it when the substep began.
-constexpr int SUPPORT = 16, PRESSED = 3, GRIPPED = 4, ROOM = 5, TOUCHES = 6, HEIGHT = 7, COLLIDER = 8, BEND = 9,
-              KINETIC = 10, STATIC = 11, TRAVEL = 12, OVERLAPS = 15;
+// how far its surface has gone in the substep [m], whether the particle was in it when the substep began, and how taut
+// a line that begins there and goes round something was last in the control step: h^2 w sum(f / length), see lines.h.
+constexpr int SUPPORT = 17, PRESSED = 3, GRIPPED = 4, ROOM = 5, TOUCHES = 6, HEIGHT = 7, COLLIDER = 8, BEND = 9,
+              KINETIC = 10, STATIC = 11, TRAVEL = 12, OVERLAPS = 15, TENSION = 16;
 // Share of the contact radius within which a collider carries a particle, and by which tension takes it in.
 constexpr double CARRIED = 1.0 / 64.0;
 // Share of it that a particle may be in a collider by, for a line to go round that. Deeper, a way along the surface

@@ -71,6 +71,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     T* wrenches = nullptr;  // of particles on each collider
     int colliders = 0;
     bool woven = false;  // threads of cloth
+    V hardest;           // how taut it is: see find_tension
     V goes_round;        // 1 where some segment goes round a collider, or may be too long or short since one did
 
     PBD_INLINE WrappedLine(const Base& line, WrapArrays<Options, V>& wraps) : Base(line), wraps(wraps) {}
@@ -408,6 +409,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             decide();
             eliminate(0);
         }
+        hardest = most;
         if (!this->find_taut(true)) return;
         for (int round = 0;;) {
             go_on(round);
@@ -415,6 +417,29 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             eliminate(round);
             if (round == LINE_ROUNDS || !any(tauter > T(0))) break;
         }
+        find_tension();
+    }
+
+    // Find how taut the line is after all rounds: the largest h^2 w sum(f / length) of its particles.
+    PBD_INLINE void find_tension() {
+        PBD_CONTRACT_ON
+        const V taken_part = this->part_taken();
+        V before = V(T(0));
+        hardest = before;
+        for (int k = 0; k <= count; ++k) {
+            V next = V(T(0));
+            if (k < count) next = at_least(density[k] - taken_part * right[k] * over[k], 0);
+            const V load = weight(k) * (before + next);
+            hardest = load > hardest ? load : hardest;
+            before = next;
+        }
+    }
+
+    // Keep how taut it is where it goes round something, for who watches: pbd_gym/sim/watches/pulls.py.
+    PBD_INLINE void note_tension() const {
+        PBD_CONTRACT_ON
+        T* const kept = row(0) + TENSION * LANES;
+        store(kept, goes_round > T(0) ? hardest : load(kept));
     }
 
     // Share of the pull of segment k at one of its ends by which it pulls at the collider, of which `share` is left to
@@ -547,6 +572,7 @@ __attribute__((noinline)) void solve_both_ways(Line line, Wrapped wrapped) {
     const auto here = wrapped.goes_round > T(0);
     outcome.each(wrapped, [&](T* at, auto& number) { number = line.load(at); });
     wrapped.solve();
+    wrapped.note_tension();
     wrapped.apply();
     outcome.each(wrapped, [&](T* at, auto& number) {
         const V found = line.load(at);
@@ -604,6 +630,7 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
             }
 #endif
             wrapped.solve();
+            wrapped.note_tension();
             wrapped.apply();
             return;
         }
