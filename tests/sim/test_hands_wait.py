@@ -24,10 +24,12 @@ def pulled(
     lanes: int = 1,
     block_dim: int | None = None,
     corner: tuple[int, int] = (0, -1),
+    size: float = 1.0,
 ) -> State:
     """Return the state after two hands have gone so far in each control step, in all environments but the last.
 
-    They hold the ends of the same edge of a hanging strip, or its first particle and another one.
+    They hold the ends of the same edge of a hanging strip, or its first particle and another one; all is as many times
+    as large as ``size``.
     """
     scene = Scene(grip_count=2)
     material = ClothMaterial(0.3, stretch_compliance=1e-4)
@@ -35,6 +37,9 @@ def pulled(
     model = Model(scene, envs, lanes=lanes, block_dim=block_dim)
     solver = Solver(model, SUBSTEPS, threads=1, quiet=True, hands_wait=waits)
     state, control = solver.state(), solver.control()
+    if size != 1.0:
+        state.set_parameters(size=size)
+        state.set_positions(size * scene.positions)
     state.hold(np.tile([cloth.indices[0, 0], cloth.indices[corner]], (envs, 1)))
     motion = np.zeros((envs, 2, 3))
     for way in ways:
@@ -50,19 +55,31 @@ def held_places(state: State) -> np.ndarray:
     return np.take_along_axis(state.get_positions(), held[..., None], axis=1)
 
 
+def way_gone(size: float) -> float:
+    """Return how far a hand has gone that should go twice a step away from the other one [m]."""
+    gone = 0.0
+    for _ in range(2 * SUBSTEPS):
+        beyond = max(gone - size * SLACK + CREEP, 0.0)
+        gone = min(gone + size * STEP / SUBSTEPS, size * SLACK + beyond)
+    return gone
+
+
 def test_a_hand_goes_slowly_beyond_what_threads_stretch_and_turns_back_at_once() -> None:
     state = pulled([AWAY, AWAY])
     places = held_places(state)
-    gone = 0.0
-    for _ in range(2 * SUBSTEPS):
-        beyond = max(gone - SLACK + CREEP, 0.0)
-        gone = min(gone + STEP / SUBSTEPS, SLACK + beyond)
+    gone = way_gone(1.0)
     assert_allclose(places[0, 1, 0] - places[0, 0, 0], SIZE + gone, atol=2e-5)
     assert_allclose(state.grip_positions.numpy()[0], [[0.0, 0.0, 0.0], [gone, 0.0, 0.0]], atol=2e-5)
     back = held_places(pulled([AWAY, AWAY, -AWAY]))
     assert_allclose(back[0, 1, 0], places[0, 1, 0] - STEP, atol=DRIFT)
     torn = held_places(pulled([AWAY, AWAY], waits=False))
     assert_allclose(torn[0, 1, 0] - torn[0, 0, 0], SIZE + 2 * STEP, atol=DRIFT)
+
+
+def test_threads_of_larger_and_smaller_cloth_stretch_by_the_same_share() -> None:
+    for size in (0.5, 2.0):
+        places = held_places(pulled([size * AWAY, size * AWAY], size=size))
+        assert_allclose(places[0, 1, 0] - places[0, 0, 0], size * SIZE + way_gone(size), atol=size * 2e-5)
 
 
 def test_hands_that_pull_apart_carry_taut_cloth_all_the_same() -> None:

@@ -137,4 +137,4 @@ def test_every_array_is_known_to_belong_to_an_environment_or_to_be_scratch() -> 
     assert set(CONTROL) | {"air", "emission"} == set(control_type(vec).vars)  # nothing with fluid sleeps
     lists = state["contacts"].type.vars
     slots = {name for name, each in lists.items() if each.type.dtype.__name__ == "int32" and each.type.ndim < 3}
-    assert set(CONTACTS) | {"cells", "pierced", "stale"} == slots
+    assert set(CONTACTS) | {"cells", "pierced", "stale", "pair_counts"} == slots

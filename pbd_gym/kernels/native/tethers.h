@@ -209,8 +209,8 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, con
                     const T* const place = x + ROW * i * LANES;
                     const V px = L::load(place, lane), py = L::load(place + LANES, lane);
                     const V pz = L::load(place + 2 * LANES, lane);
-                    const V limit = T(1.0 + FOLLOWING) * L::load(rest + (a * (Index)count + i) * LANES, lane) +
-                                    T(FOLLOWING_LEAST) * size;
+                    const V length = L::load(rest + (a * (Index)count + i) * LANES, lane);
+                    const V limit = size * (T(1.0 + FOLLOWING) * length + T(FOLLOWING_LEAST));
                     const V ux = px - ax, uy = py - ay, uz = pz - az, vx = px - bx, vy = py - by, vz = pz - bz;
                     const V now = root(ux * ux + uy * uy + uz * uz) - limit,
                             old = root(vx * vx + vy * vy + vz * vz) - limit;

@@ -21,7 +21,8 @@ MEANS: dict[str, Any] = {"in_place": 0.0}
 
 
 FROM_HOME = (
-    "PBDClothFlatten-v0", "PBDRopeStraighten-v0", "PBDRopeShape-v0", "PBDClothFoldTwice-v0",
+    "PBDClothFlatten-v0", "PBDClothFoldDiagonal-v0", "PBDClothFoldCrumpled-v0", "PBDRopeStraighten-v0",
+    "PBDRopeShape-v0", "PBDClothFoldTwice-v0",
     "PBDClothFoldTwiceCrumpled-v0", "PBDClothFoldCrumpledPicture-v0", "PBDClothHangThree-v0", "PBDClothClutter-v0",
 )  # fmt: skip
 """Ids whose hands start away from the object."""
