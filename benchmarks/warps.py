@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import gymnasium as gym
 import numpy as np
@@ -28,14 +29,8 @@ RANKS = int(constant("RANKS"))
 
 def rows(options: Options) -> Iterator[Row]:
     """Count rounds of warps in the last substep of each of some random actions, and yield their means."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(THREADS)
-    try:
+    with mock.patch.dict(os.environ, {VARIABLE: str(THREADS)}):
         counts = np.mean([_rounds(*pairs) for pairs in _episode()], axis=0)
-    finally:
-        os.environ.pop(VARIABLE)
-        if before is not None:
-            os.environ[VARIABLE] = before
     for what, count in zip(("active pairs", "pairs that touch"), counts.T, strict=True):
         for way, value in zip(("lists of members", "a list of pairs"), count, strict=True):
             yield Row("warps", f"{what}, {way}", float(value), "rounds of a warp", num_envs=1)

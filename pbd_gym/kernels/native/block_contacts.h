@@ -189,13 +189,6 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Whether what is in a list, or whatever is near where there is none, is known to be active.
     PBD_INLINE bool knows(bool listed) const { return !Options::SURFACES || (LISTS_ACTIVE && listed); }
 
-    // How far two members get, and may stray, until active pairs are renewed.
-    PBD_INLINE T headway(int k, int other) const {
-        PBD_CONTRACT_ON
-        return T(1.001 * (1 + ASTRAY * BESIDE)) * (note(HEADWAY, k) + note(HEADWAY, other)) + T(LEAST_AHEAD) +
-               T(BESIDE) * pulled_along(T(table.renewal - 1), scales_here());
-    }
-
     // Whether two members touch, the first with the lower number.
     PBD_INLINE Touch<Pairs> in_order(int one, const One& a, int two, const One& b) const {
         PBD_CONTRACT_ON

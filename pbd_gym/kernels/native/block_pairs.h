@@ -54,9 +54,17 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
           incident(Contacts::touching),
           pair_count(lists.pair_counts.data[group]) {}
 
+    // How far two members get, and may stray, until active pairs are renewed.
+    PBD_INLINE T headway(int k, int other) const {
+        PBD_CONTRACT_ON
+        return T(1.001 * (1 + ASTRAY * BESIDE)) *
+                   (Contacts::note(Contacts::HEADWAY, k) + Contacts::note(Contacts::HEADWAY, other)) +
+               T(LEAST_AHEAD) + T(BESIDE) * pulled_along(T(table.renewal - 1), Contacts::scales_here());
+    }
+
     // Whether a member gets so far that others which are as quick may come from beyond the lists of candidates. Of two
     // that are not, neither does.
-    PBD_INLINE bool is_quick(int k) const { return Contacts::headway(k, k) > table.margin; }
+    PBD_INLINE bool is_quick(int k) const { return headway(k, k) > table.margin; }
 
     // Add a pair to the list of a member, in any order.
     PBD_INLINE void list(int k, int other, int rank) const {
@@ -70,13 +78,13 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
         PBD_CONTRACT_ON
         for (int n = 0; n < Contacts::lengths[k]; ++n) {
             const int other = Contacts::near[entry(k, n)];
-            if (!(Contacts::headway(k, other) <= table.margin)) continue;
+            if (!(headway(k, other) <= table.margin)) continue;
             const int rank = Contacts::rank_among_active(k, other);
             if (rank < RANKS) list(k, other, rank);
         }
         for (int n = 0; n < quick_count; ++n) {
             const int other = quick[n];
-            const T far = Contacts::headway(k, other), reach = Contacts::widest + far;
+            const T far = headway(k, other), reach = Contacts::widest + far;
             if (far <= table.margin || other == k) continue;
             if (!(Contacts::distance_square(k, other) < reach * reach && Contacts::strangers(k, other))) continue;
             const int rank = Contacts::rank_among_active(k, other);

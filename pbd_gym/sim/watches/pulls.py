@@ -33,7 +33,6 @@ class PullWatch:
 
     def __init__(self, model: Any, quiet: bool = False) -> None:
         """Find the lines, and what they are made of, unless nothing shall be said."""
-        chains = [line for kind in model.kinds if kind.chain for line in model.constraints[kind.name].indices]
         self.watching = bool(model.has_supports) and not model.device.is_cuda and not quiet
         """Whether there is anything to check: lines that can lie over colliders, not on a GPU, which reading would
         delay, and no warning so far.
@@ -41,6 +40,7 @@ class PullWatch:
         if not self.watching:
             return
         scene = model.scene
+        chains = [line for kind in model.kinds if kind.chain for line in model.constraints[kind.name].indices]
         self._firsts = np.unique([line[0] for line in chains])
         self._chains = {int(line[0]): np.asarray(line) for line in chains}
         self._mass, self._places = scene.mass, scene.positions

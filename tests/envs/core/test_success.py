@@ -5,10 +5,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.registration import load_env_creator
 from numpy.testing import assert_array_equal
 
 from pbd_gym.envs import Completion
-from pbd_gym.registry import ENTRIES
+from pbd_gym.registry import ENTRIES, find
 from tests.envs.helpers import SMALL_OF
 
 HOLDING = ("PBDCloth-v0", "PBDSoftBody-v0", "PBDPendulum-v0", "PBDRopeWhip-v0")
@@ -18,14 +19,6 @@ OTHERS = [entry.id for entry in ENTRIES if entry.id not in HOLDING]
 
 MEANS: dict[str, Any] = {"in_place": 0.0}
 """Arguments with which a task looks at means alone, so that any state can count as its goal."""
-
-
-FROM_HOME = (
-    "PBDClothFlatten-v0", "PBDClothFoldDiagonal-v0", "PBDClothFoldCrumpled-v0", "PBDRopeStraighten-v0",
-    "PBDRopeShape-v0", "PBDClothFoldTwice-v0",
-    "PBDClothFoldTwiceCrumpled-v0", "PBDClothFoldCrumpledPicture-v0", "PBDClothHangThree-v0", "PBDClothClutter-v0",
-)  # fmt: skip
-"""Ids whose hands start away from the object."""
 
 
 def make(env_id: str, **kwargs: Any) -> Any:
@@ -63,7 +56,8 @@ def test_success_takes_all_three(env_id: str) -> None:
     """Guards each condition, missing alone, and that the sparse reward is that of the success."""
     means = {"action_mode": "picker"} if env_id == "PBDRope-v0" else MEANS
     straight = {"off_chord": 1.0} if env_id == "PBDRopeStraighten-v0" else {}
-    near = {"hands_at": "corners"} if env_id in FROM_HOME else {}  # to hold it
+    from_home = getattr(load_env_creator(find(env_id).vector).config_type, "hands_at", None) == "home"
+    near = {"hands_at": "corners"} if from_home else {}  # to hold it
     env = make(env_id, reward_mode="sparse", **means, **straight, **near)
     grips = "released" in env.task.score.completion.conditions
     assert grips == (env.action_mode in ("picker", "pick_place"))
