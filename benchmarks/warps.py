@@ -29,6 +29,7 @@ RANKS = int(constant("RANKS"))
 
 def rows(options: Options) -> Iterator[Row]:
     """Count rounds of warps in the last substep of each of some random actions, and yield their means."""
+    _make().close()  # start states are made here: blocks on a CPU take minutes for them
     with mock.patch.dict(os.environ, {VARIABLE: str(THREADS)}):
         counts = np.mean([_rounds(*pairs) for pairs in _episode()], axis=0)
     for what, count in zip(("active pairs", "pairs that touch"), counts.T, strict=True):
@@ -36,9 +37,13 @@ def rows(options: Options) -> Iterator[Row]:
             yield Row("warps", f"{what}, {way}", float(value), "rounds of a warp", num_envs=1)
 
 
+def _make() -> Any:
+    return gym.make_vec(ID, num_envs=1, vectorization_mode="vector_entry_point")
+
+
 def _episode() -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
     """Yield active pairs, shape (p, 2), whether they touch, shape (p,), and the number of members."""
-    env: Any = gym.make_vec(ID, num_envs=1, vectorization_mode="vector_entry_point")
+    env = _make()
     try:
         env.reset(seed=SEED)
         env.action_space.seed(SEED)
