@@ -1,20 +1,20 @@
-// Wind: the drag of air on the triangles of cloth.
+// Wind: aerodynamic drag on the triangles of cloth.
 //
-// The force on a triangle of area A and unit normal n, at whose middle air of the density rho flows past with u, its
-// velocity relative to the triangle, is quadratic in the parts of u along the normal and beside it,
+// Air of density rho flows past the middle of a triangle of area A and unit normal n with the relative velocity u. The
+// force is quadratic in the components of u along the normal and in the plane of the triangle,
 //
 //     F = rho A / 2 (c_n |u_n| u_n + c_t |u_t| u_t),    u_n = (u . n) n,    u_t = u - u_n.
 //
-// Each part has a coefficient of its own, the cross-flow principle (Hoerner 1965, Fluid-Dynamic Drag, chapter 3). A
+// Each component has its own coefficient, the cross-flow principle (Hoerner 1965, Fluid-Dynamic Drag, chapter 3). A
 // third of F goes to each corner.
 #pragma once
 #include "algebra.h"
 
 namespace pbd {
 
-// Work out the drag on triangles: force on a corner, and what bounds it.
+// Compute the drag on triangles: the force on a corner, and a bound of its coefficient.
 //
-// measured: velocities are changes of positions since `before`, times inv_h; else they are in `before`.
+// measured: velocities are (positions - before) * inv_h; otherwise `before` holds velocities.
 template <class L, bool measured, class Air, class Array>
 inline CUDA_CALLABLE void blow(const Air& air, const Array& positions, const Array& before, typename L::T inv_h,
                                int group, int thread, int thread_count) {
@@ -42,7 +42,7 @@ inline CUDA_CALLABLE void blow(const Air& air, const Array& positions, const Arr
                 return Vec3<V>{number(to, 0) - number(a, 0), number(to, 1) - number(a, 1),
                                number(to, 2) - number(a, 2)};
             };
-            // Air relative to the middle, along an axis.
+            // Velocity of the air relative to the middle of the triangle, along an axis.
             const auto flow = [&](int axis) {
                 PBD_CONTRACT_ON
                 V sum;

@@ -1,6 +1,6 @@
-// Vectors and matrices in space, of numbers V: one for each lane, or a single one.
+// Vectors and matrices in 3D, of numbers V: one per lane, or a single one.
 //
-// A product and a sum in different functions stay apart; within one function Clang fuses them.
+// Products and sums in different functions stay separate; within one function Clang may fuse them.
 #pragma once
 #include "lanes.h"
 
@@ -20,7 +20,7 @@ template <class V> struct Sym3 {
     V xx, yy, zz, xy, xz, yz;
 };
 
-// A type, where it is not to be deduced: a plain number becomes a V.
+// Keeps a template argument from being deduced here, so that a plain number converts to V.
 template <class V> struct Given {
     using type = V;
 };
@@ -42,7 +42,7 @@ template <class V> PBD_INLINE Vec3<V> cross(const Vec3<V>& p, const Vec3<V>& q) 
     PBD_CONTRACT_ON
     return {p.y * q.z - p.z * q.y, p.z * q.x - p.x * q.z, p.x * q.y - p.y * q.x};
 }
-// Where the condition of a lane holds one vector, else the other.
+// Select `yes` in lanes where the condition holds, else `no`.
 template <class M, class V> PBD_INLINE Vec3<V> choose(M condition, const Vec3<V>& yes, const Vec3<V>& no) {
     return {condition ? yes.x : no.x, condition ? yes.y : no.y, condition ? yes.z : no.z};
 }
@@ -86,16 +86,16 @@ template <class V> PBD_INLINE void add_square(Sym3<V>& sum, typename Given<V>::t
     sum.xz += m * p.x * p.z;
     sum.yz += m * p.y * p.z;
 }
-// A symmetric matrix in other axes, m s m^T.
+// Symmetric matrix in rotated axes, m s m^T.
 template <class V> PBD_INLINE Sym3<V> in_axes(const Mat3<V>& m, const Sym3<V>& s) {
     const Vec3<V> p = s * m.a, q = s * m.b, r = s * m.c;
     return {dot(m.a, p), dot(m.b, q), dot(m.c, r), dot(m.a, q), dot(m.a, r), dot(m.b, r)};
 }
-// Inertia tensor of masses whose squares, sum m r r^T, add up to s.
+// Inertia tensor from the second moments s = sum m r r^T.
 template <class V> PBD_INLINE Sym3<V> inertia_of(const Sym3<V>& s) {
     return {s.yy + s.zz, s.xx + s.zz, s.xx + s.yy, -s.xy, -s.xz, -s.yz};
 }
-// Inverse of a matrix whose determinant is positive; zero for any other.
+// Inverse of a matrix with positive determinant; zero for any other.
 template <class V> PBD_INLINE Sym3<V> inverse_of(const Sym3<V>& s) {
     PBD_CONTRACT_ON
     using T = Element<V>;

@@ -1,11 +1,11 @@
-// Bits of a number.
+// Bit operations.
 #pragma once
 #include "block.h"
 
 namespace pbd {
 
-// How many bits are set: sums over two bits, four, eight, and all of them. Compilers know this idiom and emit the
-// instruction there is for it.
+// Number of set bits, summed over groups of two, four, eight and all bits. Compilers recognise this idiom and emit a
+// single instruction.
 PBD_INLINE int bit_count(unsigned word) {
     word -= (word >> 1) & 0x55555555u;
     word = (word & 0x33333333u) + ((word >> 2) & 0x33333333u);

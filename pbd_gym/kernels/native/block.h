@@ -1,13 +1,13 @@
-// Blocks of threads: one text for a single thread on a CPU and for a block of threads on a GPU.
+// Blocks of threads: the same source for a single thread on a CPU and for a block of threads on a GPU.
 //
-// One thread serves a group of environments on a CPU; a block of threads does on a GPU. Warp can also run a block on a
-// CPU, as fibers that take turns at barriers: what is written for blocks is tested there.
+// On a CPU one thread serves a group of environments; on a GPU a block of threads does. Warp can also run a block on a
+// CPU, as fibers that take turns at barriers: code for blocks is tested there.
 #pragma once
 
 #if defined(__CUDA_ARCH__) || (PBD_CPU_BLOCKS && WP_TILE_BLOCK_DIM > 1)
-#define PBD_BLOCK 1  // a block of threads serves a group, lane after lane with plain numbers
+#define PBD_BLOCK 1  // a block of threads serves a group, lane after lane, with plain numbers
 #else
-#define PBD_BLOCK 0  // one thread serves a group, on vectors with a number for each lane
+#define PBD_BLOCK 0  // one thread serves a group, on vectors with a number per lane
 #endif
 
 #if defined(__CUDA_ARCH__)
@@ -16,20 +16,20 @@
 #define PBD_CONTRACT_ON
 #define PBD_CONTRACT_OFF
 #else
-// Before a small function: vectors are passed in registers, and code that is not optimised stays bearable.
+// For small functions: vectors are passed in registers, and unoptimised builds stay usable.
 #define PBD_INLINE inline __attribute__((always_inline))
-// Before a large one that is called from several places, or seldom.
+// For large functions called from several places, or seldom.
 #define PBD_APART inline __attribute__((noinline))
-// Before an array that the threads of a block share: fibers share static memory, and change places at barriers only.
+// For arrays shared by the threads of a block. Fibers share static memory, and switch at barriers only.
 #define PBD_SHARED static
-// First in a function: may Clang fuse a product and a sum of one expression? NVRTC, which cannot be told, fuses.
+// First statement of a function: whether Clang may fuse a product and a sum of one expression. NVRTC always may.
 #define PBD_CONTRACT_ON _Pragma("clang fp contract(on)")
 #define PBD_CONTRACT_OFF _Pragma("clang fp contract(off)")
 #endif
 
 namespace pbd {
 
-// Wait until every thread of the block is here.
+// Wait until every thread of the block gets here.
 PBD_INLINE void sync() {
 #if defined(__CUDA_ARCH__)
     __syncthreads();
@@ -38,8 +38,8 @@ PBD_INLINE void sync() {
 #endif
 }
 
-// Add to a number that other threads of the block may change too. Returns its value before. In which order they come is
-// left to chance: sums are the same for whole numbers alone.
+// Add to a number shared by the threads of the block. Returns its previous value. The order of additions is arbitrary,
+// so only integer sums are reproducible.
 template <class T> PBD_INLINE T atomic_add(T& where, T what) {
 #if defined(__CUDA_ARCH__)
     return atomicAdd(&where, what);
@@ -50,7 +50,7 @@ template <class T> PBD_INLINE T atomic_add(T& where, T what) {
 #endif
 }
 
-// Raise an integer that other threads of the block may change too to at least a value.
+// Raise an integer shared by the threads of the block to at least a value.
 PBD_INLINE void atomic_max(int& where, int what) {
 #if defined(__CUDA_ARCH__)
     atomicMax(&where, what);
@@ -59,8 +59,8 @@ PBD_INLINE void atomic_max(int& where, int what) {
 #endif
 }
 
-// Raise a number that is not negative, and which other threads of the block may change too, to at least a value. Such
-// numbers are in the order of their bits.
+// Raise a non-negative number shared by the threads of the block to at least a value. The bit patterns of such numbers
+// are in the same order as their values.
 template <class T> PBD_INLINE void atomic_max(T& where, T what) {
 #if defined(__CUDA_ARCH__)
     if constexpr (sizeof(T) == 4)
@@ -72,7 +72,7 @@ template <class T> PBD_INLINE void atomic_max(T& where, T what) {
 #endif
 }
 
-// Set bits of an integer that other threads of the block may change too.
+// Set bits of an integer shared by the threads of the block.
 template <class Bits> PBD_INLINE void atomic_or(Bits& where, Bits what) {
 #if defined(__CUDA_ARCH__)
     atomicOr(&where, what);

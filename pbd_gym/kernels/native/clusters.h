@@ -1,23 +1,23 @@
-// A cluster: a constraint that pulls any number of particles towards a common, moved rest shape.
+// A cluster (shape matching): a constraint that pulls any number of particles towards a rigidly moved rest shape.
 //
-// Each particle has a goal g = c + R (q - o), with c the cluster's centre of mass now, o that of its rest positions q,
-// and R the rotation that fits best: of all rigid motions, the one with the least sum m |x - g|^2. The constraint is
-// C = sqrt(sum m |x - g|^2) [sqrt(kg) m]; pbd_gym/kernels/solve/clusters.py derives the step.
+// The goal of a particle is g = c + R (q - o), where c is the cluster's centre of mass, o that of its rest positions q,
+// and R the best-fitting rotation: of all rigid motions, the one with the least sum m |x - g|^2. The constraint is C =
+// sqrt(sum m |x - g|^2) [sqrt(kg) m]; pbd_gym/kernels/solve/clusters.py derives the step.
 #pragma once
 #include "rotation.h"
 
 namespace pbd {
 
-// How many times its mass a pinned or held particle weighs in the fit: the goals go through it.
+// Mass factor of a pinned or held particle in the fit, so that goals pass through it.
 constexpr double PINNED_FACTOR = 1e5;
 
-// What is chosen when a cluster is built: squarings of the rotation, and what else is to be measured.
+// Compile-time options: squarings of the rotation's matrix, and whether damping and grip forces are used.
 template <int Squarings, bool Damped, bool Forces> struct ClusterOptions {
     static constexpr int SQUARINGS = Squarings;
     static constexpr bool DAMPED = Damped, FORCES = Forces;
 };
 
-// Cluster c of an access, see OneConstraint.
+// Cluster c, accessed through `it`: see OneConstraint.
 template <class Access, class Table, class Options> struct Cluster {
     using T = typename Access::T;
     using V = typename Access::V;
@@ -34,14 +34,14 @@ template <class Access, class Table, class Options> struct Cluster {
     V reached;   // sum of w |q|^2 with q = m (x - g)
     V advanced;  // sum of q . (x - previous)
 
-    // A particle, its mass in the fit, and where it is.
+    // A particle's index, inverse mass, mass in the fit, and position.
     struct Member {
         int a;
         V inv_mass, m;
         Vec3<V> place;
     };
 
-    // Find the goals, and how far the particles are from them.
+    // Find the goals and the deviation of the particles from them.
     PBD_INLINE Cluster(const Access& it, const Table& table, V size)
         : it(it),
           table(table),
@@ -62,11 +62,11 @@ template <class Access, class Table, class Options> struct Cluster {
         const V m = table.mass.data[j] * (inv_mass > T(0) ? one : V(T(PINNED_FACTOR)));
         return {a, inv_mass, m, load3(it.arrays.x + ROW * a * LANES)};
     }
-    // Rest position of member j from the centre.
+    // Rest position of member j relative to the rest centre.
     PBD_INLINE Vec3<V> rest_place(int j) const {
         return {rest[3 * j] - rest_center.x, rest[3 * j + 1] - rest_center.y, rest[3 * j + 2] - rest_center.z};
     }
-    // From the goal of member j to where it is.
+    // Vector from the goal of member j to its position p.
     PBD_INLINE Vec3<V> deviation(int j, const Vec3<V>& p) const {
         PBD_CONTRACT_ON
         const Vec3<V> u = rest_place(j);
@@ -74,7 +74,7 @@ template <class Access, class Table, class Options> struct Cluster {
                 p.z - center.z - size * dot(turn.c, u)};
     }
 
-    // Find the rigid motion that fits best: its rotation maximises the sum of m (x - c) . R u, that is R : A.
+    // Find the best-fitting rigid motion: its rotation maximises the sum of m (x - c) . R u, that is R : A.
     PBD_INLINE void fit() {
         PBD_CONTRACT_ON
         const V none = V(T(0));
@@ -99,8 +99,8 @@ template <class Access, class Table, class Options> struct Cluster {
         turn = nearest_rotation<Options::SQUARINGS>(a);
     }
 
-    // A pinned particle counts as if it could move: otherwise pins in places that do not fit together would make the
-    // step of the others arbitrarily long.
+    // Evaluate C and its gradient. Pinned particles count as movable here: otherwise pins that do not fit together
+    // would make the step of the others arbitrarily long.
     PBD_INLINE void measure() {
         PBD_CONTRACT_ON
         V squares = V(T(0));
@@ -114,7 +114,7 @@ template <class Access, class Table, class Options> struct Cluster {
             if constexpr (Options::DAMPED)
                 advanced += k.m * dot(d, k.place - load3(it.arrays.previous + ROW * k.a * LANES));
         }
-        if constexpr (Access::JACOBI) reached = squares;  // each cluster has its share of the mass for itself
+        if constexpr (Access::JACOBI) reached = squares;  // each cluster has its own share of the mass
         value = root(squares);
     }
 
@@ -144,7 +144,7 @@ template <class Access, class Table, class Options> struct Cluster {
         });
     }
 
-    // Note what pulls at each particle where s times its deviation acts on it, and go on with the factor of that.
+    // Visit each particle with its deviation and step, where s times the deviation acts on it; also record the pull.
     template <class Then> PBD_INLINE void visit(V s, Then then) const {
         PBD_CONTRACT_ON
         for (int j = first; j < last; ++j) {
@@ -159,7 +159,7 @@ template <class Access, class Table, class Options> struct Cluster {
     }
 };
 
-// Cluster of an access, once it has been measured.
+// Make a cluster; its constructor evaluates it.
 template <class Options, class Access, class Table>
 PBD_INLINE Cluster<Access, Table, Options> cluster_of(const Access& it, const Table& table, typename Access::V size) {
     return Cluster<Access, Table, Options>(it, table, size);

@@ -1,21 +1,21 @@
-// The response of a particle to its contact with a collider: push-out and Coulomb friction.
+// Response of a particle to contact with a collider: push-out and Coulomb friction.
 //
-// What a particle was in by when the substep began is no approach, and must not become speed. It leaves by moving where
-// the particle was as well, no faster than body.relief per round: at once it would strain what the particle is a part
-// of, and the strain would throw that. Only the rest of the depth presses, and makes friction.
+// Overlap that existed when the substep began is no approach, and must not become speed. It is removed by moving the
+// particle's earlier position as well, by at most body.relief per round: removed at once, it would strain the rest of
+// the body, and the strain would throw it. Only the remaining depth counts as normal load for friction.
 #pragma once
 #include "lanes.h"
 #include "supports.h"
 
 namespace pbd {
 
-// Move particle `i` out along the normal, and hold back its slip on the surface during the substep.
+// Move particle `i` out along the normal, and reduce its slip on the surface in the substep.
 //
-// The slip is cancelled while it is no longer than sticking * depth, and shortened by kinetic * depth otherwise. A lane
-// without contact keeps its bits, and so does one whose particle is held.
+// The slip is cancelled while it is at most sticking * depth, and otherwise shortened by kinetic * depth. Lanes without
+// contact, and those whose particle is held, keep their bits.
 //
-// carries:  what friction has not needed is kept for the next contact of the particle (body.traction).
-// supports: what lines have pressed the particle on its collider by counts with the depth (body.support).
+// carries:  keep unused friction for the particle's next contact (body.traction).
+// supports: add the distance by which lines have pressed the particle on its collider to the depth (body.support).
 template <class L, bool carries, bool supports, class Body, class Contact>
 inline CUDA_CALLABLE void respond_to_collider(Body& body, int i, Contact& contact) {
     using T = typename L::T;
@@ -24,11 +24,11 @@ inline CUDA_CALLABLE void respond_to_collider(Body& body, int i, Contact& contac
     T* const at = (T*)wp::address(body.x, i, 0);
     const T* const w = (const T*)wp::address(body.inv_mass, i);
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
-        // Products and sums stay apart, as in the plain Warp around.
+        // Do not fuse products and sums, as in the surrounding Warp code.
         PBD_CONTRACT_OFF
         const V kx = L::load(contact.nx.c, lane), ky = L::load(contact.ny.c, lane), kz = L::load(contact.nz.c, lane);
         const V none = V(T(0)), one = V(T(1));
-        // A held lane is treated like one without contact.
+        // A lane whose particle is held is treated as one without contact.
         const V found = L::load(w, lane) > T(0) ? at_least(L::load(contact.depth.c, lane), 0) : none;
         const V early = at_least(L::load(contact.early.c, lane), 0), over = early < found ? early : found;
         const V gone = over < V(body.relief) ? over : V(body.relief), push = found - over, out = push + gone;
@@ -58,7 +58,7 @@ inline CUDA_CALLABLE void respond_to_collider(Body& body, int i, Contact& contac
         }
         T* const kept = carries ? (T*)wp::address(body.traction, i) : nullptr;
         if constexpr (carries) carried = all * L::load(kept, lane);
-        // Share of the slip that friction takes: all of it where it sticks, and none without depth.
+        // Share of the slip that friction removes: all of it when sticking, none without depth.
         const V slides = slip - (L::load(contact.sticking.c, lane) * load + carried);
         const V most = L::load(contact.kinetic.c, lane) * load + carried;
         const V taken = slides > T(0) ? most : all;

@@ -1,35 +1,36 @@
-// Particles that collide with one another (members) of one group of environments, and what contacts know of them.
+// Colliding particles (members) of one group of environments, and their contact data.
 #pragma once
 #include "lanes.h"
 
 namespace pbd {
 
-// What a member is: a disc in the middle of a surface or at its rim, or a ball.
+// Role of a member: a disc inside a surface or at its rim, or a ball.
 template <int inner, int rim, int ball> struct MemberRoles {
     static constexpr int INNER = inner, RIM = rim, BALL = ball;
 };
 
-// Columns of what may differ between environments: their size, one over it, and a factor of friction.
+// Parameter columns in which environments may differ: size, its inverse, and a friction factor.
 template <int size, int inv_size, int friction> struct ScaleColumns {
     static constexpr int SIZE = size, INV_SIZE = inv_size, FRICTION = friction;
 };
 
-// Columns of a rigid body that contacts read, and one where they write: what it is moved by, and behind it turned by.
+// Columns of a rigid body: those that contacts read, and `gone`, where they write its displacement, followed by its
+// rotation.
 template <int count, int center, int turn, int inv_mass, int inverse, int gone> struct CarryColumns {
     static constexpr int COUNT = count, CENTER = center, TURN = turn, INV_MASS = inv_mass;
     static constexpr int INVERSE = inverse, GONE = gone;
 };
 
-// What contacts are compiled for.
+// Compile-time options.
 //
-// surfaces: some members are patches of a surface. They are parted in two passes.
-// rigid:    some belong to rigid bodies.
+// surfaces: some members are patches of a surface; contacts are then solved in two passes.
+// rigid:    some members belong to rigid bodies.
 // bouncy:   some have a restitution.
 // varied:   environments differ in size and friction.
-// row:      numbers from one particle to the next: 4 where its weight is beside its position, else 3.
-// chunk:    members that are compared at a time, and pairs that are worked on, where one thread serves a group.
-// numbers:  of a member there.
-// kept:     numbers that sixteen pairs that touch have room for.
+// row:      scalars per particle row: 4 if the weight is stored with the position, else 3.
+// chunk:    members compared, and pairs processed, at a time where one thread serves a group.
+// numbers:  scalars per member there.
+// kept:     scalars stored for sixteen touching pairs.
 template <bool surfaces, bool rigid, bool bouncy, bool varied, int row, int chunk, int numbers, int kept,
           class RolesType, class ScalesType, class CarryType>
 struct ContactOptions {
@@ -42,13 +43,13 @@ struct ContactOptions {
     using Carry = CarryType;
 };
 
-// Radius of the ball in which a creased patch brakes others, in radii of its disc: of coarse patches and of fine ones.
-// In between it is the sum of so many halves of the thickness and so many radii of the disc.
+// Radius of the ball by which a creased patch stops others, in radii of its disc, for coarse and for fine patches. In
+// between, it is thickness_part times half the thickness plus disc_part times the disc's radius.
 struct BallShape {
     double coarse, fine, thickness_part, disc_part;
 };
 
-// Members of one group. Candidates are found in the sizes of the scene: an environment of another size is scaled.
+// Members of one group. Candidates are found at the scale of the scene; environments of another size are scaled to it.
 template <class Lanes, class OptionsType, class Model, class Body, class Lists> struct ContactGroup {
     using L = Lanes;
     using Options = OptionsType;
@@ -61,17 +62,17 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
     const Body& body;
     const Lists& lists;
     const int group, count;
-    const int chunks;   // sixteens of members
-    const size_t rank;  // of all groups together, lists may have more than 2^31 numbers
+    const int chunks;   // groups of sixteen members
+    const size_t rank;  // group as size_t: lists of all groups may exceed 2^31 numbers
     const int* const members;
     T* const x;
     T* const previous;
     const T* const w;
-    T* const patches;  // normal at the start of the substep, and how flat it is
+    T* const patches;  // normal at the start of the substep, and flatness
     T* const anchors;
     const bool has_masks;
-    const T widest;       // distance beyond which no two members touch: a little more, for the sake of rounding
-    int environment = 0;  // environment of the group that is worked on
+    const T widest;       // distance beyond which no two members touch, with some allowance for rounding
+    int environment = 0;  // current environment of the group
 
     PBD_INLINE ContactGroup(const Model& model, const Body& body, const Lists& lists, int group)
         : table(model.particle_contacts),
@@ -90,7 +91,7 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
           has_masks(table.strangers.shape[0] > 0),
           widest(T(1.0005) * (table.cell - table.skin)) {}
 
-    // A number of the environment that is worked on, 1 unless environments differ.
+    // Parameter of the current environment; 1 unless environments differ.
     PBD_INLINE T parameter(int column) const {
         if constexpr (Options::VARIED) return ((const T*)body.parameters.data)[column * LANES + environment];
         return T(1);
@@ -99,7 +100,7 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
     PBD_INLINE T inv_size() const { return parameter(Options::Columns::INV_SIZE); }
     PBD_INLINE T roughness() const { return parameter(Options::Columns::FRICTION); }
 
-    // One over the sizes of all environments.
+    // Inverse sizes of all environments.
     PBD_INLINE V inv_sizes(int lane) const {
         if constexpr (Options::VARIED) {
             return L::load((const T*)body.parameters.data + Options::Columns::INV_SIZE * LANES, lane);
@@ -107,7 +108,7 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
         return V(T(1));
     }
 
-    // Whether the environment that is worked on sleeps: whatever becomes of it, it is put back.
+    // Whether the current environment sleeps: its state is restored afterwards, whatever happens to it.
     PBD_INLINE bool sleeps() const {
         return Options::SURFACES && lists.asleep.data[2 * (group * LANES + environment)] != 0;
     }
@@ -116,11 +117,11 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
     PBD_INLINE T* place_of(int k) const { return x + ROW * members[k] * LANES; }
     // The same at the start of the substep.
     PBD_INLINE const T* start_of(int k) const { return previous + ROW * members[k] * LANES; }
-    // Room that it leaves others, in all environments: rooms.h.
+    // Room that it leaves others, in all environments: see rooms.h.
     PBD_INLINE T* room_of(int k) const { return (T*)body.memory.data + (size_t)(table.first_memory + k) * LANES; }
 
-    // Whether two members can collide at all: not if they are neighbours in one body, nor if they are of two rigid
-    // ones, which are parted as bodies.
+    // Whether two members can collide at all: not if they are neighbours in one body, or belong to two rigid bodies,
+    // which are separated as bodies.
     PBD_INLINE bool strangers(int k, int other) const {
         if (has_masks) return (table.strangers.data[k * chunks + other / 16] >> other % 16 & 1) != 0;
         if constexpr (Options::RIGID) {
@@ -132,12 +133,12 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
         return true;
     }
 
-    // Members that touch are no farther apart, squared.
+    // Largest squared distance of two members that touch.
     PBD_INLINE T farthest_of(int k, int other) const {
         return has_masks && table.alike ? widest * widest : limit_of(k, other, T(0));
     }
 
-    // Anchors of two members that may touch are no farther apart, squared.
+    // Largest squared distance of the anchors of two members that may touch.
     PBD_INLINE T limit_of(int k, int other, T skin) const {
         PBD_CONTRACT_ON
         const T range = wp::min(table.halo.data[k] + table.halo.data[other], widest) + skin;

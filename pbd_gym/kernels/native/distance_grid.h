@@ -1,14 +1,14 @@
-// Distances of a solid, sampled on a grid: linear between the samples.
+// Signed distances of a solid, sampled on a grid and interpolated linearly.
 #pragma once
 #include "lanes.h"
 
 namespace pbd {
 
-// Look up distance and gradient at one place in each lane.
+// Look up distance and gradient at one place per lane.
 //
-// samples: [m], those of the grid from `first` on, x slowest; counts nx, ny, nz along the axes.
-// x, y, z: places from the lowest corner of the grid, in cells; one outside counts as the nearest one inside.
-// Returns: a matrix of four rows, the distance [m] and its change along x, y and z [m] a cell.
+// samples: distances [m], those of this grid from `first` on, x slowest; nx, ny, nz samples along the axes.
+// x, y, z: places relative to the lowest corner of the grid, in cells, clamped to the grid. Returns: a matrix of four
+// rows, the distance [m] and its derivatives along x, y and z [m per cell].
 template <class L, class Samples, class Vector>
 inline CUDA_CALLABLE wp::mat_t<4, L::LANES, typename L::T> look_up_distance(const Samples& samples, int first, int nx,
                                                                             int ny, int nz, const Vector& x,

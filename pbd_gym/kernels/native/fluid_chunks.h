@@ -1,11 +1,11 @@
-// Chunks of neighbours: SIMD code for one thread, plain code for a block, with sums in the same order.
+// Chunks of neighbours: SIMD code for one thread, scalar code for a block, with sums in the same order.
 #pragma once
 #include "lanes.h"
 
 namespace pbd {
 
-// A number of type F for each of Count neighbours: a vector of Clang's, or, in a block of threads, each of which goes
-// through the neighbours one place of a chunk after the other, a plain number:
+// A value F for each of Count neighbours: a Clang vector, or in a block of threads a plain number, where each thread
+// goes through its neighbours one position of a chunk after the other:
 //
 //     for (int part = 0; part < Chunk::ROUNDS; ++part) {
 //         F sum = F(T(0));
@@ -13,7 +13,7 @@ namespace pbd {
 //         total.put(part, sum);
 //     }
 //
-// A Sum is put together from the parts, always in the same order, so that the bits are the same.
+// A Sum adds up the parts, always in the same order, so that both give the same bits.
 template <class Scalar, int Count>
 struct Chunk {
     static_assert(Count == 8, "rows are turned into columns, and sums added up, for eight neighbours");
@@ -32,12 +32,12 @@ struct Chunk {
     PBD_INLINE static void store(T* numbers, F value) { *(F*)numbers = value; }
 #endif
 
-    // Rows of four numbers, one for each neighbour, by column.
+    // Rows of four numbers, one row per neighbour, by column.
     struct Columns {
         F x, y, z, w;
     };
 
-    // Read the rows that a list names.
+    // Load the rows of the neighbours in a list.
     PBD_INLINE static Columns gather(const T* rows, const int* list) {
 #if PBD_BLOCK
         const T* const row = rows + 4 * list[0];
@@ -58,7 +58,7 @@ struct Chunk {
 #endif
     }
 
-    // Read the numbers that a list names.
+    // Load the numbers of the neighbours in a list.
     PBD_INLINE static F pick(const T* numbers, const int* list) {
 #if PBD_BLOCK
         return numbers[*list];
@@ -100,7 +100,7 @@ struct Chunk {
 
   private:
 #if !PBD_BLOCK
-    // The row of a neighbour, and that of the fourth after it.
+    // Row of a neighbour, and that of the fourth one after it.
     PBD_INLINE static F two_rows(const T* rows, const int* list) {
         const Row first = *(const Row*)(rows + 4 * list[0]), fifth = *(const Row*)(rows + 4 * list[4]);
         return __builtin_shufflevector(first, fifth, 0, 1, 2, 3, 4, 5, 6, 7);

@@ -1,34 +1,34 @@
 // Density constraints of a fluid: Macklin, Mueller 2013, Position based fluids, doi:10.1145/2461912.2461984.
 //
-// C_i = rho_i / rho_0 - 1 >= 0, where the density is a sum over neighbours, over samples of other bodies (Akinci et
-// al. 2012, doi:10.1145/2185520.2185558), and the share of the kernel that lies behind walls, in closed form: a wall is
-// a plane as far as the kernel reaches. Where several walls meet, what is free of all of them is the product of what is
-// free of each: right for walls at right angles through the particle, and where one is far.
+// C_i = rho_i / rho_0 - 1 >= 0. The density sums the kernel over neighbours, over samples of other bodies (Akinci et
+// al. 2012, doi:10.1145/2185520.2185558), and over the space behind walls, in closed form: within the support radius a
+// wall is a plane. Where several walls meet, the free share of the kernel is the product of the free shares of each.
+// That is exact for walls at right angles through the particle, and where one wall is far.
 //
-// All constraints of a sweep are solved at once (Jacobi), each particle gathers its own move, and the position is
-// brought back in front of the walls.
+// All constraints of a sweep are solved at once (Jacobi). Each particle gathers its own displacement, and is then moved
+// back in front of the walls.
 #pragma once
 #include "fluid_lift.h"
 #include "fluid_stress.h"
 
 namespace pbd {
 
-// Density around a particle from some of its neighbours, in units that the smoothing kernel leaves out.
+// Contribution of some neighbours to a particle's density, without the kernel's normalisation.
 template <class T>
 struct NearDensity {
     T weights;  // sum of the kernel
     T x, y, z;  // sum of its gradients
-    T squares;  // sum of the squares of its gradients, times the mobility of each neighbour
+    T squares;  // sum of squared gradients, times the mobility of each neighbour
 };
 
-// The walls of a particle together.
+// Combined effect of a particle's walls.
 template <class T>
 struct OpenSpace {
-    T open;     // share of the kernel that is not behind one
+    T open;     // share of the kernel that is behind no wall
     T x, y, z;  // minus its gradient [1/m]
 };
 
-// One sweep over the density constraints: it reads one set of rows, and writes another.
+// One sweep over the density constraints: reads one set of rows and writes another.
 template <class Group>
 struct DensitySweep {
     using T = typename Group::T;
@@ -40,9 +40,9 @@ struct DensitySweep {
     T* const from;
     T* const to;
     const T slope;  // factor of gradients [1/m^2]
-    const T limit;  // how far a particle moves at most, along each axis [m]
+    const T limit;  // largest displacement of a particle along each axis [m]
 
-    // Sum over the fluid around a particle of the fluid. Keeps the slope of the kernel at each neighbour.
+    // Sum over the fluid neighbours of a fluid particle; stores the kernel slope of each.
     PBD_INLINE NearDensity<T> near_fluid(int i) const {
         PBD_CONTRACT_ON
         const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], inv_support = fluid.inv_support;
@@ -73,13 +73,13 @@ struct DensitySweep {
         return {weights.total(), slopes.x.total(), slopes.y.total(), slopes.z.total(), squares.total()};
     }
 
-    // The same over the boundary.
+    // Sum over the boundary samples near a fluid particle.
     PBD_INLINE NearDensity<T> near_boundary(int i) const {
         PBD_CONTRACT_ON
         const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], inv_support = fluid.inv_support;
         const int* const list = fluid.wet + (size_t)i * fluid.wet_capacity;
         const int length = fluid.wet_lengths[i];
-        const T* const mobility = fluid.mobility - 1;  // a row stands between fluid and boundary
+        const T* const mobility = fluid.mobility - 1;  // one row lies between fluid and boundary
         typename Chunk::Sum weights, squares;
         typename Chunk::VectorSum slopes;
         for (int part = 0; part < Chunk::ROUNDS; ++part) {
@@ -103,7 +103,7 @@ struct DensitySweep {
         return {weights.total(), slopes.x.total(), slopes.y.total(), slopes.z.total(), squares.total()};
     }
 
-    // Share of the space around a particle that lies behind its walls. Keeps the slope of each.
+    // Find the share of the kernel that is behind no wall, and its gradient; stores each wall's share in the gradient.
     PBD_INLINE OpenSpace<T> near_walls(int i) const {
         PBD_CONTRACT_ON
         const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], inv_support = fluid.inv_support;
@@ -136,7 +136,8 @@ struct DensitySweep {
         return {open, wx, wy, wz};
     }
 
-    // Find the multiplier of each particle, and where that alone moves it by what has no constraint of its own.
+    // Find the multiplier of each particle, and the displacement by terms without a multiplier of their own: walls and
+    // boundary.
     template <bool has_boundary>
     PBD_INLINE void find_multipliers(T* densities) const {
         PBD_CONTRACT_ON
@@ -178,13 +179,13 @@ struct DensitySweep {
         sync();
     }
 
-    // Shift along an axis, but no further than the limit.
+    // Clamp a displacement along an axis to the limit.
     PBD_INLINE T limited(T shift) const {
         const T most = shift > limit ? limit : shift;
         return most < -limit ? -limit : most;
     }
 
-    // Sum up what the neighbours of a particle push it with, over the slope of the kernel.
+    // Sum of the displacements due to fluid neighbours, without the kernel's normalisation.
     PBD_INLINE typename Chunk::VectorSum push(int i) const {
         PBD_CONTRACT_ON
         const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], own = from[4 * i + 3];
@@ -206,7 +207,7 @@ struct DensitySweep {
         return sum;
     }
 
-    // Move the fluid, but not behind walls.
+    // Move fluid particles, and keep them in front of walls.
     template <bool has_boundary>
     PBD_INLINE void move_fluid() const {
         PBD_CONTRACT_ON
@@ -235,7 +236,7 @@ struct DensitySweep {
         }
     }
 
-    // Move the boundary.
+    // Move the samples of other bodies.
     PBD_INLINE void move_boundary() const {
         PBD_CONTRACT_ON
         const int members = fluid.members, second = fluid.second;
@@ -266,7 +267,7 @@ struct DensitySweep {
     }
 };
 
-// Read the boundary's positions: constraints of other bodies have moved it since the last iteration.
+// Load the positions of boundary samples: constraints of other bodies have moved them since the last iteration.
 template <class Group>
 PBD_INLINE void read_boundary(Group& fluid) {
     PBD_CONTRACT_ON
@@ -280,11 +281,11 @@ PBD_INLINE void read_boundary(Group& fluid) {
     sync();
 }
 
-// Move a sample of the boundary by the pushes of the sweeps.
+// Apply the displacement of a boundary sample to its particle.
 //
-// A sample of a rigid body yields no more than the body would there. Otherwise the fluid would push single samples into
-// the body, take the place for free, and lie too close once the body is rigid again: at 2.5 ms it displaced 4 % too
-// little. The rest of the push is added here, so that the body receives all of it.
+// A sample of a rigid body yields only as much as the body would there. Otherwise the fluid would push single samples
+// into the body, occupy their place, and lie too close once the body is rigid again: at 2.5 ms it displaced 4 % too
+// little. The displacement is scaled up here, so that the body receives the full push.
 template <class Group>
 PBD_INLINE void return_sample(Group& fluid, int b, const typename Group::T* row) {
     PBD_CONTRACT_ON
@@ -300,8 +301,8 @@ PBD_INLINE void return_sample(Group& fluid, int b, const typename Group::T* row)
 
 // Project all density constraints in one iteration of the solver.
 //
-// has_boundary: whether other bodies are wet.
-// iterations:   of a substep, which share how far a particle may move.
+// has_boundary: whether other bodies touch the fluid.
+// iterations:   iterations per substep; they share the largest displacement of a particle.
 template <class Options, bool has_boundary, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void project_fluid(const Model& model, const Body& body, const Scratch& scratch, int iterations,
                                         int group, int thread, int thread_count) {

@@ -1,32 +1,34 @@
-// Lift of solids that are wholly immersed in a fluid: the push that the displaced fluid would feel.
+// Lift of fully immersed solids: the pressure force that the displaced fluid would feel.
 //
-// What the samples of a body feel is the weight of the fluid that its particles leave room for, which is some percent
-// off, more so for long substeps, and what the fluid bears like a solid at rest. Bodies of nearly its density would
-// sink, rise or stick by that. In a body's place fluid would have moved as the fluid around it does, so pressure pushes
-// the body by rho V <dx>, with the mean shift <dx> of the fluid around it by the density constraints: Archimedes, and
-// the acceleration of the fluid. While a body is slow in the fluid that and a drag replace what samples feel: all drag
-// is less than what they are wrong by. The fluid around the body gets the difference, so momentum is kept. Where a part
-// of a body is dry, or it is fast, its samples count alone.
+// The samples of a body feel the weight of the fluid displaced by its particles, which is off by some percent, more
+// with long substeps, and also by forces that the fluid transmits like a solid at rest. Bodies of nearly the fluid's
+// density would sink, rise or stick because of that. In the body's place, fluid would move like the fluid around it. So
+// pressure pushes the body by rho V <dx>, where <dx> is the mean displacement of the surrounding fluid by the density
+// constraints: Archimedes' lift, and the acceleration of the fluid. While a body is slow relative to the fluid, this
+// force and a drag replace the force on its samples, since any drag is smaller than their error. The fluid around the
+// body gets the opposite of the difference, so momentum is conserved. Where a body is partly dry, or fast, only its
+// samples count.
 #pragma once
 #include "fluid_group.h"
 
 namespace pbd {
 
-// Finds and applies the lift of a group's bodies. `last`: the rows that the sweeps of an iteration end with.
+// Finds and applies the lift of a group's bodies. `last`: rows written by the last sweep of an iteration.
 template <class Group>
 struct FluidLift {
     using T = typename Group::T;
-    // Numbers of a sample: kernel sum, shift and slip of the fluid around it, sum of products of kernels; and of a
-    // body: its own shift, and the shift of a particle of the fluid per unit of kernel sum.
+    // Scratch sizes. Per sample: kernel sum, displacement and relative displacement of the fluid around it, sum of
+    // kernel products. Per body: its displacement, and that of a fluid particle per unit of kernel sum.
     static constexpr int SAMPLE = 8, BODY = 6;
-    // Share of the lift that samples may be wrong by.
+    // Largest error of the samples that is corrected, as a share of the lift.
     static constexpr double WRONG = 0.5;
-    // Square of the speed up to which bodies are slow, over the gravity that the fluid bears and the size of the body.
+    // Largest squared speed of a slow body, divided by its size and by the acceleration that the fluid's pressure
+    // balances.
     static constexpr double SLOW = 0.1;
-    // Drag of a blunt body that is slow, over half the density, its cross-section and the square of its speed.
+    // Drag coefficient of a slow blunt body.
     static constexpr double DRAG = 1.0;
-    // Unevenness of the fluid around a body, as a share of its size, up to which all of it is wet, and from which a
-    // part of it is dry.
+    // Asymmetry of the surrounding fluid, as a share of the body's size: up to EVEN the body is fully wet, from DRY on
+    // it counts as partly dry.
     static constexpr double EVEN = 0.12, DRY = 0.22;
 
     Group& fluid;
@@ -35,10 +37,10 @@ struct FluidLift {
     T* const around = fluid.scratch.lift.data + fluid.rank * fluid.scratch.lift.shape[1];
     T* const bodies = around + SAMPLE * fluid.samples;
 
-    // Number of the body of the sample in row second + b, or -1.
+    // Body of the sample in row second + b, or -1.
     PBD_INLINE int body_of(int b) const { return fluid.table.solid.data[fluid.order[fluid.members + b]]; }
 
-    // Mass of a sample, in those of a particle of the fluid; 0 where it is held.
+    // Mass of a sample in fluid particle masses; 0 if it is held.
     PBD_INLINE T mass(int b) const {
         const T mobility = fluid.mobility[fluid.members + b];
         return mobility > T(0) ? fluid.table.yielding.data[fluid.order[fluid.members + b]] / mobility : T(0);
@@ -51,7 +53,7 @@ struct FluidLift {
         return square * square * (T(5) - T(4) * e);
     }
 
-    // Sum up the kernels of samples around each particle of the fluid.
+    // Sum the kernel of boundary samples around each fluid particle.
     PBD_INLINE void weigh() const {
         PBD_CONTRACT_ON
         T* const sums = fluid.set(2);
@@ -68,7 +70,7 @@ struct FluidLift {
         sync();
     }
 
-    // Look at the fluid around each sample.
+    // Sum kernel and displacements of the fluid around each sample.
     PBD_INLINE void look() const {
         PBD_CONTRACT_ON
         const auto& table = fluid.table;
@@ -96,10 +98,10 @@ struct FluidLift {
         sync();
     }
 
-    // Find how much of a body is wet: 1 for all of it, 0 where a part is dry.
+    // Return 1 for a fully wet body, down to 0 for one that is partly dry.
     //
-    // center:  of its mass.
-    // density: sum of the kernels around its samples, as a share of that around a body in still fluid.
+    // center:  centre of mass.
+    // density: kernel sum around its samples, relative to that in still fluid.
     PBD_INLINE T wet_share(int body, const T* center, T density) const {
         PBD_CONTRACT_ON
         T uneven[3] = {T(0), T(0), T(0)}, size = T(0);
@@ -119,7 +121,7 @@ struct FluidLift {
         return !(size > T(0)) || share < T(0) ? T(0) : share > T(1) ? T(1) : share;
     }
 
-    // Find the shift of a body that makes its lift right, and that of the fluid in return.
+    // Find the displacement of a body that corrects its lift, and the opposite one of the fluid.
     PBD_INLINE void find(int body) const {
         PBD_CONTRACT_ON
         const auto& table = fluid.table;
@@ -169,7 +171,7 @@ struct FluidLift {
         if (!(error > T(0))) return;
         const T share =
             wet_share(body, center, kernels / usual) * (T(1) - speed / slow) * (error > wrong ? wrong / error : T(1));
-        // What the fluid gets in return is a part of its shift.
+        // The reaction moves the fluid whose displacement defines the lift: solve for the correction implicitly.
         const T damped = share / (T(1) + share * volume * squares / (kernels * kernels));
         for (int a = 0; a < 3; ++a) {
             found[a] = damped * (lift[a] - felt[a]);
@@ -177,7 +179,7 @@ struct FluidLift {
         }
     }
 
-    // Find the lift of all bodies, and give the fluid what they get.
+    // Find the lift of all bodies, and apply the reaction to the fluid.
     PBD_INLINE void apply() const {
         PBD_CONTRACT_ON
         weigh();
@@ -201,7 +203,7 @@ struct FluidLift {
         sync();
     }
 
-    // Shift of the sample in row second + b along an axis, beside what it has felt.
+    // Additional displacement of the sample in row second + b along an axis.
     PBD_INLINE T shift_of(int b, int axis) const {
         const int body = body_of(b);
         return body < 0 ? T(0) : bodies[BODY * body + axis];

@@ -1,33 +1,33 @@
-// Neighbours in a fluid: once a substep, particles are sorted by cells, and each gets a list of those near it.
+// Neighbour search of a fluid: once per substep, particles are sorted by cell, and each gets a list of its neighbours.
 //
-// The grid has as many cells along each axis as the support radius wants, and repeats: cells that fall on each other
-// are far apart, and a distance tells (Teschner et al. 2003, with a modulus in place of a hash). Particles of a cell
-// are in the order of their numbers, whoever sorted them, and so are lists.
+// The grid is periodic with as many cells along each axis as the support radius needs. Particles that share a cell
+// through wrap-around are far apart, and the distance test rejects them (Teschner et al. 2003, with a modulus in place
+// of a hash). Particles of a cell are ordered by index, so lists do not depend on the threads that made them.
 #pragma once
 #include "fluid_group.h"
 
 namespace pbd {
 
-// One of the two runs of particles, as the search needs it.
+// One of the two runs of particles, fluid or boundary.
 template <class T>
 struct FluidRun {
     bool is_fluid;
     int total;         // particles
-    int row;           // its first row
+    int row;           // first row
     const int* which;  // particles of the scene
-    int* cell;         // of each of `which`, or -1
-    int* start;        // of each cell among the rows
+    int* cell;         // cell of each of `which`, or -1
+    int* start;        // first row of each cell
     int* sorted;       // index in `which`, by row
     T* spot;           // positions by axis [m]
 };
 
-// The grid of a group, and the two runs.
+// The grid of a group and its two runs.
 template <class Group>
 struct FluidGrid {
     using T = typename Group::T;
     Group& fluid;
     const int bits = fluid.table.bits, mask = (1 << bits) - 1, cells = 1 << (3 * bits);
-    const int spot_count = fluid.scratch.spots.shape[2];  // from one axis to the next
+    const int spot_count = fluid.scratch.spots.shape[2];  // stride between axes
     const T inv_support = fluid.inv_support;
 
     PBD_INLINE FluidRun<T> run(bool is_fluid) const {
@@ -44,7 +44,7 @@ struct FluidGrid {
                 spots + (is_fluid ? 0 : members + 2 * Group::Chunk::CHUNK)};
     }
 
-    // Place of a coordinate [m] along its axis.
+    // Cell index of a coordinate [m] along its axis.
     PBD_INLINE int along(T p) const {
         PBD_CONTRACT_ON
         return (int)wp::floor(p * inv_support) & mask;
@@ -52,8 +52,8 @@ struct FluidGrid {
 
     PBD_INLINE int cell_at(int cx, int cy, int cz) const { return ((cz << bits | cy) << bits) | cx; }
 
-    // Visit the runs of rows in the 27 cells around a place: three cells of a line lie side by side, unless the grid
-    // starts over.
+    // Visit the rows in the 27 cells around a place, in contiguous ranges: three cells along x are adjacent unless the
+    // grid wraps around.
     template <class Visit>
     PBD_INLINE void each_run(const T* p, const int* start, Visit visit) const {
         const int cx = along(p[0]), cy = along(p[1]), cz = along(p[2]);
@@ -69,7 +69,7 @@ struct FluidGrid {
     }
 };
 
-// Count the particles of each cell, and sum the counts up: afterwards `start` has where each cell ends.
+// Count the particles of each cell, and compute the running sum: `start` then holds the end of each cell.
 template <class Group>
 PBD_INLINE void count_by_cell(const FluidGrid<Group>& grid, const FluidRun<typename Group::T>& run) {
     PBD_CONTRACT_ON
@@ -92,7 +92,7 @@ PBD_INLINE void count_by_cell(const FluidGrid<Group>& grid, const FluidRun<typen
         if (there) atomic_add(start[cell[k]], 1);
     }
     sync();
-    // Sums of each thread's share of the cells, then of the shares before it.
+    // Each thread sums its share of the cells, then adds the shares before it.
     const int share = (cells + thread_count) / thread_count;
     const int from = thread * share, to = wp::min(from + share, cells);
     int sum = 0;
@@ -109,7 +109,7 @@ PBD_INLINE void count_by_cell(const FluidGrid<Group>& grid, const FluidRun<typen
     sync();
 }
 
-// Put the particles of each cell side by side, in the order of their numbers; `start` is then where a cell starts.
+// Group particles by cell, ordered by index; `start` then holds the start of each cell.
 template <class Group>
 PBD_INLINE void place_by_cell(const FluidGrid<Group>& grid, const FluidRun<typename Group::T>& run) {
     const int* const cell = run.cell;
@@ -134,7 +134,7 @@ PBD_INLINE void place_by_cell(const FluidGrid<Group>& grid, const FluidRun<typen
 #endif
 }
 
-// Sort a run by cells, and fill its rows.
+// Sort a run by cell, and fill its rows.
 template <class Group>
 inline CUDA_CALLABLE void sort_fluid(const FluidGrid<Group>& grid, bool is_fluid) {
     PBD_CONTRACT_ON
@@ -174,19 +174,19 @@ inline CUDA_CALLABLE void sort_fluid(const FluidGrid<Group>& grid, bool is_fluid
     }
 }
 
-// Lists to be filled: of the rows from `first` on, with those of the fluid or of the boundary that are near each.
+// Neighbour lists to be filled: for `count` rows from `first` on, the rows of fluid or boundary near each.
 struct FluidLists {
     int first, count;
     bool of_fluid;
-    int* lists;  // `room` places for each row
+    int* lists;  // `room` entries for each row
     int room;
     int* found;  // lengths
-    bool self;   // whether a row must not find itself
+    bool self;   // whether rows are searched among themselves
 };
 
 #if PBD_BLOCK
 
-// Fill lists, a row a thread.
+// Fill lists; each thread handles one row at a time.
 template <class Group>
 inline CUDA_CALLABLE void find_neighbours(const FluidGrid<Group>& grid, const FluidLists& wanted) {
     PBD_CONTRACT_ON
@@ -223,7 +223,7 @@ inline CUDA_CALLABLE void find_neighbours(const FluidGrid<Group>& grid, const Fl
 
 #else
 
-// Contents of the cells around a cell, gathered by one thread for all rows of that cell.
+// Contents of the cells around a cell, gathered once for all rows of that cell.
 template <class Group>
 struct FluidNeighbourhood {
     using T = typename Group::T;
@@ -233,7 +233,7 @@ struct FluidNeighbourhood {
     T cx[ROOM + CHUNK], cy[ROOM + CHUNK], cz[ROOM + CHUNK];
     int rows[ROOM + CHUNK];
 
-    // Put those of eight numbers whose bit is set side by side.
+    // Write those of eight numbers whose bit is set, contiguously.
     PBD_INLINE static void pack(int* to, Ints numbers, unsigned hits) {
 #if defined(__AVX2__) && defined(__BMI2__)
         typedef unsigned char Bytes __attribute__((ext_vector_type(CHUNK)));
@@ -248,7 +248,7 @@ struct FluidNeighbourhood {
 #endif
     }
 
-    // Add rows of a run, starting at `from`, to those gathered.
+    // Gather `taken` rows of a run, starting at `from`.
     PBD_INLINE void add(const FluidRun<T>& run, int spot_count, int gathered, int from, int taken) {
         const T* const xs = run.spot;
         for (int n = 0; n < taken; n += CHUNK) {
@@ -259,7 +259,7 @@ struct FluidNeighbourhood {
         }
     }
 
-    // Compare the gathered rows with the rows begin..end of the lists.
+    // Compare the gathered rows with rows begin to end of the lists, and list those nearby.
     PBD_INLINE void compare(Group& fluid, const FluidLists& wanted, const FluidRun<T>& run, int gathered, int begin,
                             int end) {
         PBD_CONTRACT_ON
@@ -338,9 +338,9 @@ inline void find_neighbours(const FluidGrid<Group>& grid, const FluidLists& want
 
 #endif
 
-// Fill rows and lists from the predicted positions.
+// Fill rows and neighbour lists from the predicted positions.
 //
-// has_boundary: whether other bodies are wet.
+// has_boundary: whether other bodies touch the fluid.
 template <class Options, bool has_boundary, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void search_fluid(const Model& model, const Body& body, const Scratch& scratch, int group,
                                        int thread, int thread_count) {

@@ -1,23 +1,25 @@
-// The stress of a fluid: a pressure, and the same in all directions.
+// Isotropic stress of a fluid: correction of the density constraints' forces.
 //
-// Forces (lambda_i + lambda_j) grad W of density constraints carry the stress lambda_i A_i, with A_i the second moments
-// of the neighbours of particle i, each weighted by the slope of the kernel. Where neighbours are not the same in all
-// directions, it is not: particles under pressure are an elastic solid, with a shear modulus of a third of the
-// pressure, and what has nearly their density sticks in it. With forces (lambda_i N_i + lambda_j N_j) grad W, and N_i =
-// 2 - A_i / a for a third a of the trace of A_i, which is its inverse to first order, the stress is a pressure. Pairs
-// keep their momentum, as with the gradients of Bonet, Lok 1999, doi:10.1016/S0045-7825(99)00051-1.
+// The forces (lambda_i + lambda_j) grad W of the density constraints carry the stress lambda_i A_i, where A_i is the
+// second moment of particle i's neighbours, weighted by the slope of the kernel. Where the neighbourhood is
+// anisotropic, so is the
+// stress: particles under pressure then act as an elastic solid whose shear modulus is a third of the pressure, and
+// bodies of nearly their density stick in it. With forces (lambda_i N_i + lambda_j N_j) grad W and N_i = 2 - A_i / a,
+// where a is a third of the trace of A_i (to first order N_i is the inverse of A_i / a), the stress is a pressure. Pair
+// forces still conserve momentum, as with the corrected gradients of Bonet, Lok 1999,
+// doi:10.1016/S0045-7825(99)00051-1.
 #pragma once
 #include "fluid_group.h"
 
 namespace pbd {
 
-// Second moments of the neighbours of a particle, and the sum of the kernel. Number: of one neighbour, or of several.
+// Second moments of a particle's neighbours, and their kernel sum. Number: type for one neighbour or for several.
 template <class Number>
 struct Neighbourhood {
     Number weights = Number(0);
     Number xx = Number(0), yy = Number(0), zz = Number(0), xy = Number(0), xz = Number(0), yz = Number(0);
 
-    // Add neighbours at a distance d, with a closeness, that count several times each.
+    // Add neighbours at offset d with a closeness, weighted by `times`.
     PBD_INLINE void add(Number dx, Number dy, Number dz, Number closeness, Number times) {
         PBD_CONTRACT_ON
         using T = Element<Number>;
@@ -33,24 +35,25 @@ struct Neighbourhood {
     }
 };
 
-// Finds the matrices N of the particles of a fluid: two sets of rows, of diagonals and of what is beside them.
+// Finds the matrices N of fluid particles, in two sets of rows: diagonals and off-diagonal elements.
 template <class Group>
 struct FluidStress {
     using T = typename Group::T;
     using Chunk = typename Group::Chunk;
     using F = typename Chunk::F;
     static constexpr int CHUNK = Chunk::CHUNK;
-    // Densities, in rest densities, below which a particle is at a surface and N is one, and above which it is not.
+    // Relative densities: below THIN a particle is at the surface and N is the identity; above FULL it is in the
+    // interior.
     static constexpr double THIN = 0.85, FULL = 0.9;
-    // Share of what is uneven that N makes up for. Such forces are not those of an energy, and keep particles moving:
-    // at 0.75 a body in 15 layers of 1 cm is still stuck to about 4 % of its weight, at 1 the water moves with 8 cm/s.
+    // Share of the anisotropy that N removes. Such forces do not derive from an energy, and keep particles moving: at
+    // 0.75 a body in 15 layers of 1 cm still sticks with about 4 % of its weight, at 1 the water moves at 8 cm/s.
     static constexpr double EVEN = 0.9;
 
     Group& fluid;
     T* const diagonals = fluid.scratch.stress.data + fluid.rank * fluid.scratch.stress.shape[1];
     T* const besides = diagonals + 4 * (fluid.members + 1);
 
-    // Add the neighbours that a list names; those of the boundary count with their volumes.
+    // Sum over the listed neighbours; boundary samples count with their volumes.
     template <bool in_fluid>
     PBD_INLINE Neighbourhood<T> around(const T* rows, int i) const {
         PBD_CONTRACT_ON
@@ -76,7 +79,7 @@ struct FluidStress {
                 beside.x.total(), beside.y.total(),   beside.z.total()};
     }
 
-    // Find the matrix of each particle, from the places in a set of rows.
+    // Find the matrix of each particle, from the positions in a set of rows.
     PBD_INLINE void find(const T* rows) const {
         PBD_CONTRACT_ON
         const auto& table = fluid.table;
@@ -112,7 +115,7 @@ struct FluidStress {
                 all.xz += more * n[0] * n[2];
                 all.yz += more * n[1] * n[2];
             }
-            if (table.dimension == 2) all.zz = T(0.5) * (all.xx + all.yy);  // nothing of it is felt
+            if (table.dimension == 2) all.zz = T(0.5) * (all.xx + all.yy);  // does not matter in 2D
             const T trace = all.xx + all.yy + all.zz;
             const T depth = (density - T(THIN)) * T(1.0 / (FULL - THIN));
             const T share = depth > T(1) ? T(EVEN) : depth > T(0) ? depth * T(EVEN) : T(0);
@@ -129,9 +132,9 @@ struct FluidStress {
         sync();
     }
 
-    // Sum up what the neighbours of a particle push it with, over the slope of the kernel.
+    // Sum of the displacements due to fluid neighbours, without the kernel's normalisation.
     //
-    // kept: slopes of the pairs.
+    // kept: kernel slopes of the pairs.
     PBD_INLINE typename Chunk::VectorSum push(const T* rows, const T* kept, int i) const {
         PBD_CONTRACT_ON
         const T px = rows[4 * i], py = rows[4 * i + 1], pz = rows[4 * i + 2], own = rows[4 * i + 3];

@@ -1,7 +1,7 @@
-// The end of a fluid's substep: friction at walls, viscosity, and what acts on velocities.
+// End of a fluid's substep: friction at walls, viscosity, cohesion and vorticity confinement.
 //
-// Velocities follow from positions, and their change is brought back to the positions before the substep, from which
-// the rest of the step takes them: previous = x - h v.
+// Velocities follow from positions. Their change is applied to the positions before the substep, from which the rest of
+// the step computes them: previous = x - h v.
 #pragma once
 #include "fluid_group.h"
 
@@ -21,17 +21,16 @@ struct FluidSettling {
     using Chunk = typename Group::Chunk;
     using F = typename Chunk::F;
     static constexpr int CHUNK = Chunk::CHUNK;
-    // Share of the differences of velocity that one pass of the viscosity evens out at most: what is more viscous takes
-    // several passes.
+    // Largest share of velocity differences that one pass of viscosity removes; higher viscosity takes several passes.
     static constexpr double MOST_AT_ONCE = 0.5;
-    // Beyond these a fluid is no more viscous.
+    // Largest number of passes, which limits the viscosity.
     static constexpr int MOST_PASSES = 16;
 
     Group& fluid;
     const T h, inv_h;  // the substep [s], and one over it
 
-    // Hold back the slip of particles at walls, by Coulomb's law as in respond_to_collider: what a wall has pushed in
-    // this substep is the normal force. Then take velocities from positions; they go into the second set of rows.
+    // Reduce the slip of particles at walls by Coulomb's law, as in respond_to_collider; the wall's push in this
+    // substep is the normal force. Then compute velocities from positions into the second set of rows.
     PBD_INLINE void rub_on_walls() const {
         PBD_CONTRACT_ON
         T* const sets = fluid.sets;
@@ -64,7 +63,7 @@ struct FluidSettling {
         sync();
     }
 
-    // Note that a wall has moved a particle by much times u, and is pushed back.
+    // Record the force and moment on a wall that has moved a particle by `much` times u.
     template <class Wall>
     PBD_INLINE void note_wall(const Wall& wall, int member, const T* p, const T* u, T much) const {
         PBD_CONTRACT_ON
@@ -79,7 +78,7 @@ struct FluidSettling {
         for (int a = 0; a < 3; ++a) to[3 + a] += at[(a + 1) % 3] * f[(a + 2) % 3] - at[(a + 2) % 3] * f[(a + 1) % 3];
     }
 
-    // Even out differences of velocity pair by pair, which conserves momentum; walls keep their own velocity.
+    // Apply viscosity: reduce velocity differences of pairs, which conserves momentum; walls keep their velocity.
     PBD_INLINE FluidVelocities<T> apply_viscosity() const {
         PBD_CONTRACT_ON
         const auto& table = fluid.table;
@@ -140,8 +139,8 @@ struct FluidSettling {
         }
     }
 
-    // Let neighbours attract each other, most at half the support radius, and repel at close range: Akinci et al. 2013,
-    // doi:10.1145/2508363.2508395, eq. 2.
+    // Apply cohesion: neighbours attract each other, most at half the support radius, and repel at close range. Akinci
+    // et al. 2013, doi:10.1145/2508363.2508395, eq. 2.
     PBD_INLINE void apply_cohesion(T* current) const {
         PBD_CONTRACT_ON
         const auto& table = fluid.table;
@@ -177,7 +176,7 @@ struct FluidSettling {
         sync();
     }
 
-    // Find the vorticity of each particle, and its size: Macklin, Mueller 2013, eq. 15.
+    // Find the vorticity of each particle and its magnitude: Macklin, Mueller 2013, eq. 15.
     PBD_INLINE void find_vorticity(const T* current, T* vorticity) const {
         PBD_CONTRACT_ON
         const T* const sets = fluid.sets;
@@ -211,7 +210,8 @@ struct FluidSettling {
         sync();
     }
 
-    // Push along the gradient of the vorticity's size, crossed with the vorticity: Macklin, Mueller 2013, eq. 16.
+    // Apply vorticity confinement, a force along the gradient of the vorticity's magnitude crossed with the vorticity:
+    // Macklin, Mueller 2013, eq. 16.
     PBD_INLINE void confine_vorticity(T* current, const T* vorticity) const {
         PBD_CONTRACT_ON
         const T* const sets = fluid.sets;
@@ -245,7 +245,7 @@ struct FluidSettling {
         }
     }
 
-    // Write the body's positions, and positions before the substep from which its velocities follow.
+    // Write positions, and the positions before the substep that give the velocities.
     template <bool bouncing>
     PBD_INLINE void bring_back(const T* current) const {
         PBD_CONTRACT_ON
@@ -273,8 +273,8 @@ struct FluidSettling {
 
 // End a substep of the fluid, after its last iteration.
 //
-// cohesion, vorticity: whether neighbours attract each other, and whether eddies are kept alive.
-// bouncing:            whether velocities are taken from body.velocity after this.
+// cohesion, vorticity: whether cohesion and vorticity confinement are used.
+// bouncing: whether later phases read velocities from body.velocity.
 template <class Options, bool cohesion, bool vorticity, bool bouncing, class Model, class Body, class Scratch,
           class Substep>
 inline CUDA_CALLABLE void settle_fluid(const Model& model, const Body& body, const Scratch& scratch, const Substep& now,

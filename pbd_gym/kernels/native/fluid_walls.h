@@ -1,10 +1,10 @@
-// Walls of a fluid: colliders near its particles, as planes that hold for a substep.
+// Walls of a fluid: colliders near its particles, approximated by planes for a substep.
 #pragma once
 #include "fluid_group.h"
 
 namespace pbd {
 
-// Read a coordinate of as many particles as a vector of Warp's holds, from row `first` on [m].
+// Load a coordinate of as many particles as a Warp vector holds, from row `first` on [m].
 template <class Vector, class Scratch>
 inline CUDA_CALLABLE Vector load_spots(const Scratch& scratch, int group, int axis, int first, Vector like) {
     const int stride = scratch.spots.shape[2];
@@ -14,13 +14,13 @@ inline CUDA_CALLABLE Vector load_spots(const Scratch& scratch, int group, int ax
     return found;
 }
 
-// Note a wall of each particle that it is near; where there is no room, it is counted.
+// Add a wall to each particle near a collider; walls that do not fit are counted.
 //
-// WIDTH particles are looked at together, those from row `first` on.
-// near_by:  positive for a particle that is near.
+// WIDTH particles from row `first` on are processed together.
+// near_by:  positive for particles near the collider.
 // distance: from the surface of the collider [m].
 // k:        number of the collider.
-// n, u:     its normal there, and how far it moves in the substep [m].
+// n, u:     its normal there, and its displacement in the substep [m].
 template <class Options, int WIDTH, class Model, class Body, class Scratch, class Vector>
 inline CUDA_CALLABLE void note_walls(const Model& model, const Body& body, const Scratch& scratch, int group, int first,
                                      const Vector& near_by, const Vector& distance, const Vector& nx, const Vector& ny,

@@ -1,11 +1,11 @@
-// Which members may touch, where a block of threads serves a group.
+// Search for pairs of members that may touch, where a block of threads serves a group.
 //
-// Candidates come from a grid of anchors, points within half a skin of their members, one grid for each environment:
-// that of Teschner et al. 2003 with a modulus in place of a hash, as cells that fall on each other are far apart, and a
-// distance tells. Lists are shared by the environments of a group: each member has one of all whose anchors are near
-// its own in some lane, in any order. Those of neighbouring members lie side by side, as neighbouring threads read them
-// together. Where something has moved by half a skin, all members are looked up again: moved against what some of them
-// have moved by on average, so that what falls or is carried as a whole has not.
+// Candidates come from a periodic grid of anchors, one grid per environment. Anchors are positions within half a skin
+// of their members. Members that share a cell through wrap-around are far apart, and the distance test rejects them
+// (Teschner et al. 2003, with a modulus in place of a hash). The environments of a group share lists: each member has
+// one list, in any order, of all members whose anchors are near its own in some lane. Lists of neighbouring members are
+// interleaved, because neighbouring threads read them together. All lists are renewed once something has moved by half
+// a skin, relative to the mean motion of a sample of members: falling or being carried as a whole does not count.
 #pragma once
 #include "contact_group.h"
 
@@ -17,7 +17,7 @@ template <class Group> struct GridSearch : Group {
     using T = typename L::T;
     using V = typename L::V;
     static constexpr int LANES = Group::LANES, ROW = Group::ROW;
-    static constexpr int SAMPLES = 8;  // members whose motion is taken for that of all
+    static constexpr int SAMPLES = 8;  // members sampled for the mean motion
     using Group::anchors;
     using Group::count;
     using Group::environment;
@@ -29,11 +29,11 @@ template <class Group> struct GridSearch : Group {
 
     const int thread, thread_count;
     int* const near;      // candidates of each member
-    int* const touching;  // those that touch
-    int* const lengths;   // of these lists, -1 where there are more than there is room for
+    int* const touching;  // those in contact
+    int* const lengths;   // lengths of these lists, -1 where they overflowed
     int* const touching_lengths;
-    const int mask;        // cells along an axis, less one
-    const int cell_count;  // of a grid
+    const int mask;        // cells along an axis, minus one
+    const int cell_count;  // cells of a grid
     const T inv_cell;
 
     template <class Model, class Body, class Lists>
@@ -50,10 +50,10 @@ template <class Group> struct GridSearch : Group {
           cell_count(1 << (3 * table.bits)),
           inv_cell(T(1) / table.cell) {}
 
-    // Where the n-th of a member is in its list.
+    // Index of entry n of member k's list.
     PBD_INLINE int entry(int k, int n) const { return n * count + k; }
 
-    // Position of a member of one environment, and the normal of its patch.
+    // Position of a member in the current environment, and the normal of its patch.
     PBD_INLINE wp::vec_t<3, T> at(int k) const {
         const T* const p = Group::place_of(k) + environment;
         return {p[0], p[LANES], p[2 * LANES]};
@@ -91,7 +91,7 @@ template <class Group> struct GridSearch : Group {
                     d2 += d * d;
                 }
                 const V most = L::load(worst, lane);
-                L::store(worst, lane, d2 <= most ? most : d2);  // a NaN stays
+                L::store(worst, lane, d2 <= most ? most : d2);  // propagates NaN
             }
         }
         if (thread == 0) lists.stale.data[group] = 0;
@@ -108,11 +108,11 @@ template <class Group> struct GridSearch : Group {
         return (((cz & mask) << table.bits | (cy & mask)) << table.bits) | (cx & mask);
     }
 
-    struct alignas(4 * sizeof(T)) Spot {  // read as one
+    struct alignas(4 * sizeof(T)) Spot {  // loaded at once
         T x, y, z, member;
     };
 
-    // Sort the members of an environment by cell: count, add up, and put each where its cell ends so far.
+    // Sort the members of an environment by cell: count, compute the running sum, and fill each cell from its end.
     PBD_INLINE void sort(int* start, int* cell_of, Spot* sorted) const {
         for (int c = thread; c <= cell_count; c += thread_count) start[c] = 0;
         sync();
@@ -122,7 +122,7 @@ template <class Group> struct GridSearch : Group {
             atomic_add(start[cell_of[k]], 1);
         }
         sync();
-        // Sums of each thread's share of the cells, then of the shares before it.
+        // Each thread sums its share of the cells, then adds the shares before it.
         const int share = (cell_count + thread_count) / thread_count;
         int sum = 0;
         for (int c = thread * share; c < wp::min(thread * share + share, cell_count); ++c) sum += start[c];
@@ -144,8 +144,8 @@ template <class Group> struct GridSearch : Group {
         sync();
     }
 
-    // List what is in the cells around a member. What another lane has found is there already. One that has no room for
-    // all has no list.
+    // Add the members in the cells around a member to its list, unless an earlier lane has added them. A list that
+    // overflows is marked as invalid.
     PBD_INLINE void look_up(int k, const int* start, int cell, const Spot* sorted) const {
         PBD_CONTRACT_ON
         const T* const p = anchors + 3 * LANES * k + environment;
@@ -162,7 +162,7 @@ template <class Group> struct GridSearch : Group {
         for (int row = 0; row < 9 && earlier >= 0; ++row) {
             const int y = (cy + row % 3 - 1) & mask, z = (cz + row / 3 - 1) & mask;
             const int line = (z << table.bits | y) << table.bits;
-            // The three cells of a row lie side by side, unless the grid starts over between them.
+            // The three cells of a row are adjacent, unless the grid wraps around between them.
             const bool whole = cx > 0 && cx < mask;
             for (int part = 0; part < (whole ? 1 : 3); ++part) {
                 const int first = line + (whole ? cx - 1 : (cx + part - 1) & mask);
@@ -181,7 +181,7 @@ template <class Group> struct GridSearch : Group {
         lengths[k] = length <= table.capacity ? length : -1;
     }
 
-    // Leave in the lists all that may touch.
+    // Make sure that the lists hold all pairs that may touch.
     PBD_INLINE void search() {
         PBD_CONTRACT_ON
         find_stale();

@@ -1,13 +1,13 @@
-// Tetrahedra that are inverted or flat at the end of a step.
+// Count of tetrahedra that are inverted or flat at the end of a step.
 #pragma once
 #include "lanes.h"
 
 namespace pbd {
 
-// Share of its volume at rest up to which a tetrahedron counts as flat.
+// Share of its rest volume below which a tetrahedron counts as flat.
 constexpr double FLAT = 0.01;
 
-// Add up those of a group, for each lane.
+// Add the inverted tetrahedra of a group to `counts`, per lane.
 template <class L, class Table, class Positions, class Parameters, class Counts>
 inline CUDA_CALLABLE void count_inverted(const Table& table, const Positions& positions, const Parameters& parameters,
                                          int size_column, const Counts& counts, int group, int thread,

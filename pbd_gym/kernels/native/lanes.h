@@ -1,14 +1,14 @@
-// Lanes: numbers with one value for each of the environments that advance together.
+// Lanes: numbers with one value per environment, for environments that advance together.
 //
-// Arithmetic is written once, on numbers of type V. For one thread V is a vector of Clang's, which becomes SIMD code;
-// in a block of threads each thread serves one lane after the other, and V is a plain number. Comparisons of vectors
-// are vectors, and `condition ? yes : no` chooses lane by lane. There are no branches on one lane.
+// Arithmetic is written once, for numbers of type V. In a single thread V is a Clang vector, which compiles to SIMD
+// code; in a block of threads each thread serves one lane after the other, and V is a plain number. Comparisons of
+// vectors are vectors, and `condition ? yes : no` selects lane by lane. There are no branches on a single lane.
 #pragma once
 #include "block.h"
 
 namespace pbd {
 
-// Type of one of the numbers that a V holds.
+// Scalar type of a V.
 template <class V> struct ElementOf {
     using type = decltype(V()[0] + 0);
 };
@@ -20,7 +20,7 @@ template <> struct ElementOf<double> {
 };
 template <class V> using Element = typename ElementOf<V>::type;
 
-// N numbers in one register of Clang's, or just one.
+// Clang vector of N numbers, or a plain number for N = 1.
 template <class T, int N> struct Register {
     typedef T type __attribute__((ext_vector_type(N), aligned(sizeof(T))));
 };
@@ -28,7 +28,7 @@ template <class T> struct Register<T, 1> {
     using type = T;
 };
 
-// How a thread reads and writes numbers that are stored with LANES values side by side:
+// Access of a thread to numbers stored with LANES values side by side:
 //
 //     for (int lane = 0; lane < L::ROUNDS; ++lane) { const V a = L::load(numbers, lane); ... }
 template <class Scalar, int Count> struct Lanes {
@@ -42,7 +42,7 @@ template <class Scalar, int Count> struct Lanes {
     PBD_INLINE static void store(T* numbers, int lane, V value) { numbers[lane] = value; }
 #else
     using V = typename Register<T, LANES>::type;
-    using Index = long long;  // as wide as an address: with a narrower one every access works its address out anew
+    using Index = long long;  // as wide as an address: a narrower one makes every access recompute its address
     static constexpr int ROUNDS = 1;
     PBD_INLINE static V load(const T* numbers, int) { return *(const V*)numbers; }
     PBD_INLINE static void store(T* numbers, int, V value) { *(V*)numbers = value; }
@@ -53,7 +53,7 @@ template <class Scalar, int Count> struct Lanes {
 PBD_INLINE float root(float a) { return wp::sqrt(a); }
 PBD_INLINE double root(double a) { return wp::sqrt(a); }
 
-// Whether a condition holds in some lane, and in all; in a block of threads, in this one.
+// Whether a condition holds in some lane, or in all; in a block of threads, in the current lane.
 PBD_INLINE bool any(bool condition) { return condition; }
 PBD_INLINE bool all(bool condition) { return condition; }
 PBD_INLINE bool any(int condition) { return condition != 0; }  // conditions joined by & and |
@@ -65,17 +65,17 @@ template <class M> PBD_INLINE bool any(M condition) { return __builtin_reduce_or
 template <class M> PBD_INLINE bool all(M condition) { return __builtin_reduce_and(condition) != 0; }
 #endif
 
-// Each number, but no less than `low`.
+// Each number, clamped from below.
 template <class V> PBD_INLINE V at_least(V a, Element<V> low) { return a > low ? a : V(low); }
 
 // Angle of the point (x, y) [rad]; that of (0, 0) is 0.
 inline CUDA_CALLABLE double angle(double y, double x) { return atan2(y, x); }
 
-// In single precision by arithmetic alone, so that it vectorises: within 4 units in the last place of the exact angle,
-// and a zero has no sign.
+// Single-precision version in plain arithmetic, so that it vectorises. Its error is at most 4 units in the last place,
+// and the sign of zeros is ignored.
 //
-// The arc tangent of the smaller over the larger; beyond tan(pi / 8) an eighth of a turn is taken off first. The
-// polynomial is the best one for the relative error (Remez), which is 0.012 units in the last place; rounding adds two.
+// It evaluates the arc tangent of the smaller over the larger coordinate, after subtracting an eighth of a turn beyond
+// tan(pi / 8). The polynomial has minimal relative error (Remez), 0.012 units in the last place; rounding adds two.
 template <class V> PBD_INLINE V float_angle(V y, V x) {
     PBD_CONTRACT_ON
     using T = float;

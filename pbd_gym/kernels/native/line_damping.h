@@ -1,14 +1,12 @@
-// Damping of lines: velocities along the segments of a line are braked together, exactly.
-//
-// See kernels/solve/lines.py for the system.
+// Damping of lines: the velocities along all segments of a line are damped together, exactly.
 #pragma once
 #include "lines.h"
 
 namespace pbd {
 
-// Damp line c of a sweep: change where its particles were before the substep, and so their velocities.
+// Damp line c of a sweep by changing its particles' positions before the substep, and so their velocities.
 //
-// Longest: segments that there is room for.  Forces: whether forces at grips are summed.
+// Longest: most segments. Forces: whether forces at grips are summed.
 // stiffness: factor of the compliance, where environments differ.
 template <int Longest, bool Forces, class One, class Table, class T, class V>
 PBD_INLINE void damp_line(const One& one, const Table& table, T inv_h, V stiffness) {

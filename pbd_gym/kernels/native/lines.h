@@ -1,6 +1,6 @@
-// Lines: chains of distance constraints whose corrections are solved for together, exactly.
+// Lines: chains of distance constraints whose corrections are solved together, exactly.
 //
-// See kernels/solve/lines.py for the system, its geometric stiffness, and where it comes from.
+// kernels/solve/lines.py derives the linear system and its geometric stiffness, with sources.
 #pragma once
 #include "algebra.h"
 #include "supports.h"
@@ -8,30 +8,31 @@
 
 namespace pbd {
 
-// This part of the larger weight of a segment counts as compliance whatever the material says. A straight line that is
-// held at both ends, and has no compliance, would have no solution; with this it stretches evenly.
+// Smallest compliance of a segment, as a share of the larger inverse mass at its ends. The system of a straight line
+// held at both ends is singular without compliance; with this one it stretches evenly.
 constexpr double LEAST_COMPLIANCE = 6.103515625e-05;
-// A line is solved for once if h^2 w sum(f / length), over both sides of a particle, is nowhere above this: then a
-// zigzag of neighbours vanishes within a substep, at most. From 2/3 it grows.
+// Lines are solved once while h^2 w sum(f / length), over both segments at a particle, stays below this limit
+// everywhere: then a zigzag of neighbours decays within a substep. It grows from 2/3 on.
 constexpr double SLACK = 0.5;
-// Implicit steps for lines that are tauter, but one up to TAUT: cloth that hands swing.
+// Implicit rounds for lines that exceed it; one round if they stay below TAUT, as cloth swung by hands does.
 constexpr int LINE_ROUNDS = 4;
 constexpr double TAUT = 2.0;
-// Factor of LEAST_COMPLIANCE in these: less, as it would stretch taut lines most.
+// Factor of LEAST_COMPLIANCE in these rounds: it would stretch the tautest lines most.
 constexpr double ROUND_COMPLIANCE = 0.125;
-// Share of its weight that a particle has not along the push of a contact that tension presses it on: two that are
-// pressed on each other go there together.
+// Share of its inverse mass that a particle loses along the normal of a contact that tension presses it on: two
+// particles pressed on each other move together.
 constexpr double HEAVIER = 0.5;
-// Where a line leans on other particles, it begins to yield at this h^2 w sum(f / length), and from SLACK on counts
-// this part of a weight as compliance. Contacts hold what it pulls with then; what is shorter than a knot needs
-// stretches.
+// A line that leans on other particles begins to yield at this h^2 w sum(f / length); from SLACK on its compliance
+// grows by this multiple of the inverse mass. Contacts can then withstand the tension, and a thread too short for its
+// knot stretches.
 constexpr double YIELD = 0.1, YIELDING_COMPLIANCE = 1.0;
-// Share of that which is left a substep later: a line that came to its length at once would throw what hangs on it.
+// Share of this yielding that remains in the next substep: a line that regained its length at once would throw its
+// load.
 constexpr double STIFFENING = 0.9;
 
-// What is chosen when lines are built: segments that there is room for, whether lines keep multipliers over iterations,
-// know what colliders carry and which way contacts push, whether forces at grips and on colliders are summed, and
-// whether what one sweep softens lines of one segment by is taken off their compliance.
+// Compile-time options: most segments of a line; whether multipliers are kept over iterations, colliders can carry
+// particles, contacts give directions to lean on, and forces at grips and on colliders are summed; and whether the
+// compliance of one-segment lines is reduced by the softness that a single Gauss-Seidel sweep adds.
 template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces, bool Wrenches, bool Compensated>
 struct LineOptions {
     static constexpr int LONGEST = Longest;
@@ -39,46 +40,47 @@ struct LineOptions {
                           WRENCHES = Wrenches, COMPENSATED = Compensated;
 };
 
-// Numbers of the segments and particles of a line. They are apart from Line, whose other members stay in registers.
+// Arrays over the segments and particles of a line. They are kept apart from Line so that its other members stay in
+// registers.
 template <class Options, class V> struct LineArrays {
     static constexpr int SEGMENTS = Options::LONGEST, PARTICLES = SEGMENTS + 1;
-    V carried[Options::SUPPORTS ? PARTICLES : 1];  // weight of a particle where its collider carries it, else 0
-    V leaning[Options::LEANS ? PARTICLES : 1];     // what it lacks of its weight along a contact's push, else 0
-    // Of each segment: its direction, one over its length, and from elimination
-    // dl_{k-1} = right_{k-1} - ratio_k dl_k; then dl in place of right.
+    V carried[Options::SUPPORTS ? PARTICLES : 1];  // inverse mass of a particle that its collider carries, else 0
+    V leaning[Options::LEANS ? PARTICLES : 1];     // inverse mass that it loses along a contact normal, else 0
+    // Per segment: unit direction, one over the length, and the elimination dl_{k-1} = right_{k-1} - ratio_k dl_k. Back
+    // substitution replaces right by dl.
     V nx[PARTICLES], ny[PARTICLES], nz[PARTICLES], right[PARTICLES], ratio[PARTICLES], over[SEGMENTS];
-    // Of taut lines: force densities times h^2, and where their particles were.
+    // Taut lines only: force densities times h^2, and the positions at the start of the rounds.
     V density[SEGMENTS], start_x[PARTICLES], start_y[PARTICLES], start_z[PARTICLES];
 };
 
-// Line c of the sweep: its particles, and the numbers of its segments.
+// Line c of the sweep: its particles and segments.
 template <class Options, class One> struct Line {
     using L = typename One::L;
     using T = typename One::T;
     using V = typename One::V;
     using Index = typename One::Index;
     static constexpr int LANES = One::LANES, ROW = One::ROW;
-    // Others read what a round would write.
+    // Jacobi's method allows no rounds: other lines read the positions that a round writes.
     static constexpr int ROUNDS = One::JACOBI ? 0 : LINE_ROUNDS;
 
     const One& one;
-    const int* at;         // its particles
-    int count;             // its segments
-    const T* rest_length;  // of each segment, before the size of the environment
-    const T* relative;     // compliance of each segment over the largest
-    T* multipliers;        // of each segment
-    T* support;            // of particles: see kernels/colliders/supports.py
-    const T* lean;         // which way contacts push particles: kernels/contacts/leans.py
-    T* yielded;            // how much the line has yielded to contacts, up to 1
-    T* slack;              // by how much segments that go round colliders may be too long: see wraps.h
-    T relief;              // how much of that is taken back
-    V size, softness;      // of the environment; largest compliance over the square of the time step
-    T left = T(0);         // share of its weights by which one sweep softens it
+    const int* at;         // indices of its particles
+    int count;             // number of segments
+    const T* rest_length;  // per segment, not yet scaled by the size of the environment
+    const T* relative;     // compliance of each segment relative to the largest
+    T* multipliers;        // one per segment
+    T* support;            // rows of particles: see kernels/colliders/supports.py
+    const T* lean;         // contact normals of particles: kernels/contacts/leans.py
+    T* yielded;            // state of yielding to contacts, 0 to 1
+    T* slack;              // allowed excess length of wrapped segments: see wraps.h
+    T relief;              // amount of it that is taken back per substep
+    V size, softness;      // scale of the environment; largest compliance / h^2
+    T left = T(0);         // softness of a single sweep, as a share of the inverse masses
     int iteration;
-    T part;  // of a correction that a Jacobi iteration may take
+    T part;  // share of the correction that a Jacobi iteration applies
 
-    V lies;   // weight of the particles that colliders carry
-    V leans;  // and of those that lean on other particles
+    V lies;   // summed inverse mass of particles that colliders carry
+    V leans;  // the same of those that lean on other particles
     V soft;   // 1 where the line leans or still yields
     V *const carried, *const leaning, *const nx, *const ny, *const nz, *const right, *const ratio,
                                                                                          *const over;  // see LineArrays
@@ -108,8 +110,8 @@ template <class Options, class One> struct Line {
     PBD_INLINE auto touches(int k) const { return load(row(k) + TOUCHES * LANES) > T(0); }
     PBD_INLINE V weight(int k) const { return load(one.arrays.w + at[k] * LANES); }
 
-    // Find the particles whose collider carries them. Where tension would but press a particle on what carries it, it
-    // has no weight along the normal there.
+    // Find the particles that a collider carries: those that tension presses on it. They have no inverse mass along its
+    // normal.
     PBD_INLINE void find_carried() {
         PBD_CONTRACT_ON
         lies = V(T(0));
@@ -122,7 +124,7 @@ template <class Options, class One> struct Line {
         });
     }
 
-    // Find the particles that tension would press on other particles. They count as heavier along the push of these.
+    // Find the particles that tension presses on other particles. They lose inverse mass along the contact normal.
     PBD_INLINE void find_leaning() {
         PBD_CONTRACT_ON
         leans = V(T(0));
@@ -135,7 +137,8 @@ template <class Options, class One> struct Line {
         });
     }
 
-    // Go along the line with the way in which tension would pull each particle: the direction ahead less that behind.
+    // Call a function for each particle with the direction of the net tension on it: unit vector ahead minus unit
+    // vector behind.
     template <class Then> PBD_INLINE void each_turn(Then then) const {
         PBD_CONTRACT_ON
         V px = V(T(0)), py = px, pz = px;
@@ -152,24 +155,24 @@ template <class Options, class One> struct Line {
         }
     }
 
-    // Part of a vector along the push of the contacts of particle k.
+    // Component of a vector along the contact normal of particle k.
     PBD_INLINE V push_along(int k, V x, V y, V z) const {
         PBD_CONTRACT_ON
         const T* const n = lean + 3 * (Index)at[k] * LANES;
         return load(n) * x + load(n + LANES) * y + load(n + 2 * LANES) * z;
     }
 
-    // How far a segment gives way: by its compliance and, in a long line, a little whatever the material says.
+    // Effective compliance of a segment: its material's, plus a small one that keeps long lines solvable.
     //
-    // wa, wb: weights of its ends.
+    // wa, wb: inverse masses of its ends.
     PBD_INLINE V give(V alpha, V wa, V wb) const {
         PBD_CONTRACT_ON
         if constexpr (Options::COMPENSATED) alpha = at_least(alpha - left * (wa + wb), 0);
         return alpha + loose * (wa > wb ? wa : wb);
     }
 
-    // Let a line stretch that is so taut that contacts would not stand up to it, and one that still yields from before.
-    // Returns whether any does.
+    // Soften a line that is too taut for its contacts, or still soft from earlier substeps. Returns whether any lane
+    // does.
     PBD_INLINE bool yield_to_contacts() {
         PBD_CONTRACT_ON
         const V steep = (leans > T(0) ? most : V(T(0))) * T(1.0 / (SLACK - YIELD)) - T(YIELD / (SLACK - YIELD));
@@ -181,7 +184,7 @@ template <class Options, class One> struct Line {
         return any(yields > T(0));
     }
 
-    // Go along the line once, and eliminate each segment from the next: directions, right sides and ratios.
+    // Forward elimination of the tridiagonal system: directions, right-hand sides and ratios of each segment.
     PBD_INLINE void eliminate(int round) {
         PBD_CONTRACT_ON
         const T* from = place(0);
@@ -233,7 +236,7 @@ template <class Options, class One> struct Line {
         }
     }
 
-    // Go back along the line: corrections of the multipliers in place of right sides, and the largest load.
+    // Back substitution: multiplier corrections replace the right-hand sides; finds the largest tension too.
     PBD_INLINE void substitute() {
         PBD_CONTRACT_ON
         V change = V(T(0)), fraction = change, pulls = change;
@@ -251,9 +254,9 @@ template <class Options, class One> struct Line {
         most = load > most ? load : most;
     }
 
-    // Find out which lines are taut. Returns whether any of them needs a round.
+    // Find the lanes whose line is taut. Returns whether any needs a round.
     //
-    // lying: whether those that something carries may be among them.
+    // lying: whether lines that a collider carries may be among them.
     PBD_INLINE bool find_taut(bool lying) {
         PBD_CONTRACT_ON
         taut = most > T(SLACK) ? V(T(1)) : V(T(0));
@@ -267,10 +270,10 @@ template <class Options, class One> struct Line {
         return true;
     }
 
-    // Find the lines that need rounds, and remember where they began. Returns whether there are any.
+    // Find the lines that need rounds, and store their start positions. Returns whether there are any.
     PBD_INLINE bool begin_rounds() {
         PBD_CONTRACT_ON
-        if (!find_taut(false)) return false;  // rounds would press a line through what carries it
+        if (!find_taut(false)) return false;  // rounds would press a line through its collider
         for (int k = 0; k <= count; ++k) {
             const T* const from = place(k);
             start_x[k] = load(from);
@@ -280,7 +283,7 @@ template <class Options, class One> struct Line {
         return true;
     }
 
-    // Let the forces found so far act at the positions that they lead to: (M + L) d = -L start.
+    // Apply the forces found so far implicitly, at the positions they lead to: solve (M + L) d = -L start.
     PBD_INLINE void go_on(int round) {
         PBD_CONTRACT_ON
         V q = V(T(0)), way = q, gone_x = q, gone_y = q, gone_z = q, back_x = q, back_y = q, back_z = q;
@@ -322,11 +325,11 @@ template <class Options, class One> struct Line {
         }
     }
 
-    // Solve for the corrections of all segments, in rounds where the line is taut.
+    // Solve for the corrections of all segments, in several rounds where the line is taut.
     PBD_INLINE void solve() {
         PBD_CONTRACT_ON
         taut = tauter = most = V(T(0));
-        loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));  // one segment alone has a solution
+        loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));  // one segment is never singular
         if constexpr (Options::SUPPORTS) find_carried();
         if constexpr (Options::LEANS) find_leaning();
         for (int round = 0;; ++round) {
@@ -344,7 +347,7 @@ template <class Options, class One> struct Line {
         }
     }
 
-    // Part of the corrections that is applied: less than all where a line is too taut for one more round.
+    // Share of the corrections to apply: below 1 where a line is still too taut after the last round.
     PBD_INLINE V part_taken() const {
         PBD_CONTRACT_ON
         auto still_stiff = (taut > T(0)) & (most > T(SLACK));
@@ -352,10 +355,10 @@ template <class Options, class One> struct Line {
         return still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
     }
 
-    // Move the particles by the corrections, and keep multipliers, pulls and what presses on colliders.
+    // Apply the corrections to positions, and update multipliers, grip forces and the pressure on colliders.
     PBD_INLINE void apply() {
         PBD_CONTRACT_ON
-        V px = V(T(0)), py = px, pz = px, whole_x = px, whole_y = px, whole_z = px;  // of the segment ahead
+        V px = V(T(0)), py = px, pz = px, whole_x = px, whole_y = px, whole_z = px;  // push of the segment ahead
         const V taken_part = One::JACOBI ? V(part) : part_taken();
         for (int k = count - 1; k >= -1; --k) {
             V push_x = V(T(0)), push_y = push_x, push_z = push_x, all_x = push_x, all_y = push_x, all_z = push_x;
@@ -395,10 +398,10 @@ template <class Options, class One> struct Line {
         }
     }
 
-    // Move particle k + 1 by the pushes of the segments ahead and behind, and keep how far the line has pressed it on
-    // what carries it.
+    // Move particle k + 1 by the pushes of the segments ahead and behind it, and record how far the line has pressed it
+    // into its collider.
     //
-    // bx, by, bz: directions in which segments end.
+    // bx, by, bz: directions in which segments arrive at their ends.
     PBD_INLINE void press_on(int k, const Vec3<V>& ahead, const Vec3<V>& behind, const V* bx, const V* by,
                              const V* bz) {
         PBD_CONTRACT_ON
@@ -412,8 +415,9 @@ template <class Options, class One> struct Line {
         const V in = lying ? press : none, gone = in < room ? at_least(in, 0) : room, held = in - gone;
         const V burden = lying ? held : press;
         if (any(burden > T(0))) {
-            // Round an edge the line is a chord: it presses on a face the more, the less it pulls along it, and would
-            // lock. What counts is what a thread bent like it presses: its pull along the face times half the turn.
+            // Across an edge the line is a chord: the less it pulls along a face, the more it presses on it, so
+            // friction would lock it. Friction is therefore limited to what a thread bent like this one would press by:
+            // pull along the face times half the turning angle.
             const bool begins = k < 0, ends = k + 1 == count;
             const V fx = ends ? none : nx[k + 1], fy = ends ? none : ny[k + 1], fz = ends ? none : nz[k + 1];
             const V ex = begins ? none : bx[k], ey = begins ? none : by[k], ez = begins ? none : bz[k];
@@ -426,7 +430,8 @@ template <class Options, class One> struct Line {
             const V pull = light * (along(ahead) + along(behind));
             const V wrap = pull * turn / at_least(root(sx * sx + sy * sy + sz * sz), 1e-30);
             const V counts = wrap < burden ? wrap : burden;
-            // Where the line does move the particle into the face, the rest is depth that must not count either.
+            // Where the line does move the particle into the face, the remaining depth must not count for friction
+            // either.
             const V change = lying ? counts : counts - burden;
             store(pressed, load(pressed) + (burden > T(0) ? change : none));
         }

@@ -1,13 +1,13 @@
-// Positions of a lone environment in rows of four, x, y, z and the weight: one register holds two particles.
+// Positions of a single environment in rows of four, x, y, z and the inverse mass: one register holds two particles.
 #pragma once
 #include "lanes.h"
 
 #if !PBD_BLOCK
 namespace pbd {
 
-// Velocities at the end of a substep, and the positions that they and gravity lead to at the end of the next.
+// Compute the velocities at the end of a substep, and predict the positions at the end of the next one.
 //
-// Products and sums stay apart, as in Warp's own code for batches: a lone environment gives the same bits.
+// Products and sums are not fused, as in Warp's own code for batches, so that a single environment gives the same bits.
 template <class T, class Body, class Substep> inline void advance_packed(Body& body, const Substep& now) {
     PBD_CONTRACT_OFF
     using Row = typename Register<T, 4>::type;

@@ -21,11 +21,11 @@ template <class Group> struct PairMembers : PairSearch<Group> {
     using Search::table;
 
     ContactScales<T> scales;
-    T* const valence;        // contacts of each member: none between environments
-    T* const moves;          // what moves each, x, y, z and 0: nothing between environments
-    T* const moved;          // what the first pass has moved it by
-    T* const crowd_of;       // contacts of its body
-    const T* now = nullptr;  // rows of the environment that is worked on
+    T* const valence;        // contacts of each member; zero when an environment begins
+    T* const moves;          // displacement of each, x, y, z and 0; zero when an environment begins
+    T* const moved;          // displacement by the first pass
+    T* const crowd_of;       // contacts of each member's rigid body
+    const T* now = nullptr;  // rows of the current environment
 
     template <class Model, class Body, class Lists>
     PBD_INLINE PairMembers(const Model& model, const Body& body, const Lists& lists, int group, ContactScales<T> scales)
@@ -36,7 +36,7 @@ template <class Group> struct PairMembers : PairSearch<Group> {
           moved(Options::PASSES > 1 ? moves + 4 * count : moves),
           crowd_of(moved + 4 * count) {}
 
-    // Read sixteen members from rows.
+    // Load sixteen members from their rows.
     PBD_INLINE void fill(One& m, const T* rows, const int* at) const {
         W all[NUMBERS];
         Search::all_columns(rows, at, all);
@@ -63,7 +63,7 @@ template <class Group> struct PairMembers : PairSearch<Group> {
         }
     }
 
-    // How much room sixteen pairs leave each other.
+    // Room that sixteen pairs leave each other.
     PBD_INLINE W room_between(const int* from, const int* other) const {
         W left;
         for (int s = 0; s < 16; ++s)
@@ -71,7 +71,7 @@ template <class Group> struct PairMembers : PairSearch<Group> {
         return left;
     }
 
-    // Fill up with the first pair what lacks to sixteen.
+    // Pad to sixteen pairs with copies of the first.
     PBD_INLINE static void pad(int* from, int* other, int number) {
         for (int s = number; s < 16; ++s) {
             from[s] = from[0];
@@ -79,7 +79,7 @@ template <class Group> struct PairMembers : PairSearch<Group> {
         }
     }
 
-    // Find the most by which up to sixteen members overlapped others.
+    // Update the largest initial overlap of the members of up to sixteen pairs.
     inline void measure(const int* from, const int* other, int number) const {
         One a, b;
         fill(a, now, from);
@@ -91,7 +91,7 @@ template <class Group> struct PairMembers : PairSearch<Group> {
         }
     }
 
-    // Let members leave others the room that they need.
+    // Update the room that members leave others.
     inline void change_rooms() const {
         int from[16], other[16], number = 0;
         for (int k = 0; k < count; ++k) moves[4 * k] = T(0);
@@ -116,7 +116,7 @@ template <class Group> struct PairMembers : PairSearch<Group> {
         }
     }
 
-    // Find the environments in which members leave others room, or nobody has looked yet: not 0 for these.
+    // Find the environments in which members leave others room, or room is not known yet: nonzero for these.
     PBD_INLINE void find_roomy(T* roomy) const {
         V most = V(T(0));
         for (int k = 0; k < count; ++k) {

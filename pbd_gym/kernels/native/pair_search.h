@@ -1,14 +1,14 @@
-// Which members may touch, where one thread serves a group.
+// Search for pairs of members that may touch, where one thread serves a group.
 //
-// Each environment of the group has a list of its own, of all pairs whose anchors, where they were when it was made,
-// are near each other: for a member and sixteen others, a bit for each that it may touch. It lasts until a member has
-// moved by half a skin, relative to the middle of what all have moved: what falls or is carried as a whole has not
-// moved. Members are compared sixteen at a time, when the list is made and whenever it is read. Those with neighbouring
-// numbers lie close together, so that most sixteens are farther apart than members reach, which their boxes tell. A
-// list for which there is no room is not kept: pairs are found anew whenever they are asked for.
+// Each environment of the group has its own list of all pairs whose anchors, their positions when the list was made,
+// are near each other. An entry holds a member, a group of sixteen others, and a bit for each of these that it may
+// touch. The list is valid until a member has moved by half a skin relative to the middle of all motions: falling or
+// being carried as a whole does not count. Members are compared sixteen at a time, both when the list is made and when
+// it is read. Members with neighbouring numbers lie close together, so that bounding boxes reject most pairs of
+// sixteens. A list that overflows is discarded, and pairs are searched each time they are needed.
 //
-// Members of one environment are rows of sixteen numbers side by side, one line of the cache each in single precision.
-// Pairs are worked on sixteen at a time as well, whatever the number of lanes: their rows are transposed in registers.
+// Members of an environment are rows of sixteen numbers, one cache line each in single precision. Pairs are processed
+// sixteen at a time too, whatever the number of lanes: their rows are transposed in registers.
 #pragma once
 #include "active_pairs.h"
 #include "contact_response.h"
@@ -28,12 +28,12 @@ template <class Group> struct PairSearch : Group {
     using L = typename Group::L;
     using Options = typename Group::Options;
     using T = typename L::T;
-    using V = typename L::V;                 // a number for each environment
+    using V = typename L::V;                 // one number per environment
     using Pairs = Lanes<T, Options::CHUNK>;  // numbers of sixteen members or pairs of one environment
-    using W = typename Pairs::V;             // one of these
+    using W = typename Pairs::V;             // a vector of these
     using Row = typename Register<T, 4>::type;
     static constexpr int LANES = Group::LANES, ROW = Group::ROW;
-    // Position and weight; position before, and flatness; normal, and none; traits.
+    // Row: position, inverse mass; previous position, flatness; normal, unused; traits.
     static constexpr int NUMBERS = Options::NUMBERS;
     using Group::anchors;
     using Group::chunks;
@@ -46,21 +46,21 @@ template <class Group> struct PairSearch : Group {
     using Group::table;
     using Group::widest;
 
-    // Environments are a line of the cache farther apart than their rows are long: else all of them want the same
-    // places.
+    // Distance between environments: one cache line more than the length of their rows, so that they do not compete for
+    // the same cache sets.
     const size_t stride;
     T* const rows;
-    const int boxed;  // boxes of sixteens, filled up to sixteen
-    // Where the members of an environment are, in the sizes of the scene, and the boxes of each sixteen.
+    const int boxed;  // number of boxes, padded to a multiple of sixteen
+    // Positions of an environment's members at the scale of the scene, and boxes around each sixteen.
     T* const xs;
     const T* const ys;
     const T* const zs;
-    T* const lows;  // corners of the boxes that hold the ways of members
+    T* const lows;  // corners of the boxes that hold the paths of members
     T* const highs;
-    T* const ways;  // where these lead, from where members are
+    T* const ways;  // predicted displacements along these paths
     T* const boxes;
-    const int room;       // sixteens in the list of an environment
-    const unsigned rest;  // which of the last sixteen there are
+    const int room;       // entries in the list of an environment
+    const unsigned rest;  // bits of the members that exist in the last sixteen
 
     template <class Model, class Body, class Lists>
     PBD_INLINE PairSearch(const Model& model, const Body& body, const Lists& lists, int group)
@@ -79,12 +79,12 @@ template <class Group> struct PairSearch : Group {
           rest(0xFFFFu >> (16 * chunks - count)) {}
 
     PBD_INLINE int* list_of() const { return lists.near.data + (rank * LANES + environment) * 2 * room; }
-    // -1 where there was no room.
+    // Length of the list, -1 if it overflowed.
     PBD_INLINE int* length_of() const {
         return lists.counts.data + (rank * LANES + environment) * lists.counts.shape[2];
     }
 
-    // Position of a member of one environment, and the normal of its patch.
+    // Position of a member in the current environment, and the normal of its patch.
     PBD_INLINE wp::vec_t<3, T> at(int k) const {
         const T* const p = rows + stride * environment + NUMBERS * k;
         return {p[0], p[1], p[2]};
@@ -94,7 +94,7 @@ template <class Group> struct PairSearch : Group {
         return {n[0], n[1], n[2]};
     }
 
-    // Put four numbers of each environment into its row: sixteen lanes in registers, fewer one by one.
+    // Write four numbers of each environment into its row: sixteen lanes in registers, fewer one by one.
     PBD_INLINE void put(T* to, V a, V b, V c, V d) const {
         if constexpr (LANES == 16) {
             transpose<L>(a, b, c, d);
@@ -119,9 +119,9 @@ template <class Group> struct PairSearch : Group {
         *(Row*)(to + stride * 12) = four_of<12>(q);
     }
 
-    // Fill the rows of each member in each environment.
+    // Fill the rows of all members in each environment.
     //
-    // traits: whether these are filled too, which do not change.
+    // traits: whether to fill the traits too, which do not change.
     PBD_APART void fill_rows(bool traits) const {
         for (int k = 0; k < count; ++k) {
             T* const to = rows + NUMBERS * k;
@@ -143,7 +143,7 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // How far a member is from its anchor, in all environments.
+    // Displacement of a member from its anchor, in all environments.
     PBD_INLINE void gone(int k, V shrink, V& dx, V& dy, V& dz) const {
         PBD_CONTRACT_ON
         const T* const p = Group::place_of(k);
@@ -153,7 +153,7 @@ template <class Group> struct PairSearch : Group {
         dz = shrink * L::load(p + 2 * LANES, 0) - L::load(q + 2 * LANES, 0);
     }
 
-    // Find the environments whose lists are worn out: 1 for these, else 0.
+    // Find the environments whose lists are no longer valid: 1 for these, else 0.
     PBD_APART void find_worn(T* worn) const {
         PBD_CONTRACT_ON
         const V shrink = Group::inv_sizes(0);
@@ -177,12 +177,12 @@ template <class Group> struct PairSearch : Group {
             dx -= mx;
             dy -= my;
             dz -= mz;
-            flag = dx * dx + dy * dy + dz * dz <= limit ? flag : V(T(1));  // a NaN has moved
+            flag = dx * dx + dy * dy + dz * dz <= limit ? flag : V(T(1));  // NaN counts as moved
         }
         L::store(worn, 0, flag);
     }
 
-    // Read four numbers in each of sixteen rows, as a vector for each column.
+    // Load four numbers from each of sixteen rows, as a vector per column.
     PBD_INLINE void columns(const T* from, int stride, const int* at, W& a, W& b, W& c, W& d) const {
         a = four_rows(from, stride, at);
         b = four_rows(from, stride, at + 1);
@@ -190,16 +190,16 @@ template <class Group> struct PairSearch : Group {
         d = four_rows(from, stride, at + 3);
         transpose<Pairs>(a, b, c, d);
     }
-    // Every fourth of sixteen rows, side by side.
+    // Every fourth of sixteen rows, joined.
     PBD_INLINE W four_rows(const T* from, int stride, const int* at) const {
         const Row r0 = *(const Row*)(from + stride * at[0]), r1 = *(const Row*)(from + stride * at[4]);
         const Row r2 = *(const Row*)(from + stride * at[8]), r3 = *(const Row*)(from + stride * at[12]);
         return joined(joined(r0, r1, FirstIntegers<8>{}), joined(r2, r3, FirstIntegers<8>{}), FirstIntegers<16>{});
     }
 
-    // Read all numbers of sixteen rows, a vector for each of them.
+    // Load all numbers of sixteen rows, as a vector per column.
     PBD_INLINE void all_columns(const T* from, const int* at, W* out) const {
-        for (int g = 0; g < 4; ++g) {  // four rows: fours of them stand in their quarters
+        for (int g = 0; g < 4; ++g) {  // four rows; each group of four ends up in its own quarter
             W* const q = out + 4 * g;
             for (int r = 0; r < 4; ++r) q[r] = Pairs::load(from + NUMBERS * at[4 * g + r], 0);
             transpose<Pairs>(q[0], q[1], q[2], q[3]);
@@ -207,7 +207,7 @@ template <class Group> struct PairSearch : Group {
         for (int r = 0; r < 4; ++r) transpose<Pairs, 4>(out[r], out[4 + r], out[8 + r], out[12 + r]);
     }
 
-    // Note where the members of an environment are. The last sixteen are filled up with the last one.
+    // Store the positions of an environment's members. The last sixteen are padded with the last member.
     PBD_APART void place() const {
         PBD_CONTRACT_ON
         for (int k = 0; k < 16 * chunks; k += 16) {
@@ -221,9 +221,10 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // The same, and boxes of the ways on which members are until active pairs are renewed, as far as they may stray.
+    // The same, with boxes around the paths on which members move until active pairs are renewed, including how far
+    // they may stray from them.
     //
-    // drift: what members move by in the mean, along each axis.
+    // drift: mean displacement of members along each axis.
     PBD_APART void place_ways(const T* drift) const {
         PBD_CONTRACT_ON
         place();
@@ -246,10 +247,10 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // Which of the sixteen `c` there are.
+    // Bits of the members that exist in the sixteen `c`.
     PBD_INLINE unsigned real(int c) const { return c == chunks - 1 ? rest : 0xFFFFu; }
 
-    // Which of the sixteen `d` are no farther from a member than that, a bit for each.
+    // Bits of the members of the sixteen `d` that are within `reach` of a member.
     PBD_INLINE unsigned closer(int k, int d, T reach) const {
         PBD_CONTRACT_ON
         const W dx = Pairs::load(xs + 16 * d, 0) - W(xs[k]), dy = Pairs::load(ys + 16 * d, 0) - W(ys[k]);
@@ -257,13 +258,14 @@ template <class Group> struct PairSearch : Group {
         return bits(dx * dx + dy * dy + dz * dz < W(reach * reach));
     }
 
-    // How far boxes are apart along an axis, from their lower and upper ends.
+    // Gap between boxes along an axis, from their lower and upper ends.
     PBD_INLINE static W between(W low, W high, W its_low, W its_high) {
         const W above = its_low - high, below = low - its_high;
         return at_least(above > below ? above : below, 0);
     }
 
-    // Which of the sixteen `d` come no farther from a member than that on their way, and what they may stray from it.
+    // Bits of the members of the sixteen `d` that come within `reach` of a member on their paths, plus how far they may
+    // stray.
     PBD_INLINE unsigned passing(int k, int d, T reach) const {
         PBD_CONTRACT_ON
         W p[3], way[3];
@@ -280,7 +282,8 @@ template <class Group> struct PairSearch : Group {
         return bits(x * x + y * y + z * z < limit * limit);
     }
 
-    // What is left of these bits where members reach differently far, or where no table says which can collide.
+    // Filter bits by the pair's own range and by whether the two can collide, where a common range or a table does not
+    // decide.
     PBD_INLINE unsigned chosen(int k, int d, unsigned hits, T skin, bool all) const {
         PBD_CONTRACT_ON
         unsigned left = 0;
@@ -293,7 +296,7 @@ template <class Group> struct PairSearch : Group {
         return left;
     }
 
-    // Which of sixteen boxes, from that one on, are no farther from box `c`, and do not come before it.
+    // Bits of the sixteen boxes from `first` on that are within `reach` of box `c` and do not precede it.
     PBD_INLINE unsigned beside(int c, int first, T reach) const {
         PBD_CONTRACT_ON
         unsigned apart = 0;
@@ -307,7 +310,7 @@ template <class Group> struct PairSearch : Group {
         return ~apart & later & 0xFFFFu >> wp::max(0, first + 16 - chunks);
     }
 
-    // Which of the sixteen `c` are near the box of the sixteen `d`, a bit for each.
+    // Bits of the members of the sixteen `c` that are near the box of the sixteen `d`.
     template <bool moving> PBD_INLINE unsigned near_box(int c, int d, T reach) const {
         PBD_CONTRACT_ON
         W apart[3];
@@ -319,7 +322,7 @@ template <class Group> struct PairSearch : Group {
         return bits(apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2] < W(reach * reach)) & real(c);
     }
 
-    // Find the boxes of all sixteens, or of their ways.
+    // Compute the boxes of all sixteens, or of their paths.
     template <bool moving> PBD_INLINE void make_boxes() const {
         for (int c = 0; c < chunks; ++c)
             for (int a = 0; a < 3; ++a) {
@@ -329,11 +332,12 @@ template <class Group> struct PairSearch : Group {
             }
     }
 
-    // Visit the pairs whose members are no farther apart than they reach, and a skin.
+    // Visit the pairs within their range plus a skin.
     //
-    // visit: (member, number of sixteen others, a bit for each of these that it may touch). Those of the same two
-    //        sixteens come together; each meets others in order of numbers.
-    // moving: whether all are visited that may come as near on their ways.
+    // visit: (member, index of a sixteen, bits of its members that the member may touch). Pairs of the same two
+    // sixteens come
+    //        together; each member meets others in order of their numbers.
+    // moving: visit all pairs that may come as near on their paths.
     template <bool moving = false, class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
         PBD_CONTRACT_ON
         make_boxes<moving>();
@@ -356,7 +360,7 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // List the pairs of an environment that may touch until the list is worn out.
+    // List the pairs of an environment that may touch while the list is valid.
     PBD_APART void make_list() const {
         int* const list = list_of();
         int length = 0;
@@ -374,8 +378,8 @@ template <class Group> struct PairSearch : Group {
         }
     }
 
-    // Visit what is listed for an environment, or would be if there were room, as `scan` does. Where there are patches
-    // nothing is listed, and what may touch now is visited.
+    // Visit the listed pairs of an environment as `scan` does, or search if the list overflowed. Where there are
+    // patches, no list is kept, and pairs that may touch now are visited.
     template <class Visit> PBD_INLINE void each_row(Visit&& visit) const {
         if constexpr (Options::SURFACES) {
             place();

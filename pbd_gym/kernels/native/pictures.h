@@ -1,4 +1,4 @@
-// Pictures: the inner loops of those that a processor draws, on several neighbouring pixels or points at a time.
+// Inner loops of rendering on a CPU, on several neighbouring pixels or sample points at a time.
 #pragma once
 #include "block.h"
 #include "lanes.h"
@@ -7,28 +7,28 @@
 
 namespace pbd {
 
-// Where the numbers of a triangle begin (pbd_gym/rendering/pictures/triangle_colors.py). Three each, factors of x and
-// of y and what is added.
+// Offsets into a triangle's coefficients (pbd_gym/rendering/pictures/triangle_colors.py). Each quantity has three:
+// factors of x and y, and a constant.
 template <int Nearness, int Normal, int Color, int Edge, int Width, int Dark, int Reach, int Least>
 struct TriangleNumbers {
     static constexpr int NEARNESS = Nearness, NORMAL = Normal, COLOR = Color, EDGE = Edge;
     static constexpr int WIDTH = Width, DARK = Dark, REACH = Reach, LEAST = Least;
 };
 
-// Arithmetic on COUNT points of a row of a picture.
+// Arithmetic on COUNT points of a picture's row.
 template <int COUNT>
 struct Pixels {
     using V = typename Register<float, COUNT>::type;
     using I = typename Register<int, COUNT>::type;
 
-    // Places of the points, from 0 on, `step` apart.
+    // Offsets of the points, from 0 in steps of `step`.
     PBD_INLINE static V places(float step) {
         V found;
         for (int k = 0; k < COUNT; ++k) found[k] = (float)k * step;
         return found;
     }
 
-    // Three numbers of a triangle as a linear function of a place in the picture.
+    // Linear function of the place in the picture, from three coefficients.
     PBD_INLINE static V linear(const float* numbers, V px, float py) {
         PBD_CONTRACT_ON
         return numbers[0] * px + (numbers[1] * py + numbers[2]);
@@ -37,7 +37,7 @@ struct Pixels {
     PBD_INLINE static V size(V a) { return a < 0.0f ? -a : a; }
     PBD_INLINE static V smaller(V a, V b) { return a < b ? a : b; }
 
-    // Each number, but no less than 0 and no more than 1.
+    // Each number, clamped to [0, 1].
     PBD_INLINE static V unit(V a) { return a > 1.0f ? V(1.0f) : at_least(a, 0.0f); }
 
     // Lengths of vectors.
@@ -47,11 +47,11 @@ struct Pixels {
     }
 };
 
-// Work out the colour of triangle `t` at `count` points that are a pixel apart, from (x, y) on to the right.
+// Compute the colour of triangle `t` at `count` points one pixel apart, from (x, y) to the right.
 //
 // Colours go into the columns of `row_colors`, shape (3, columns), from `at` on; up to COUNT - 1 columns after them are
-// overwritten. The light is that of pbd_gym.rendering.batched.vertices.shade: half Lambert, a gloss by Blinn and Phong,
-// and a share of what faces the eye.
+// overwritten. The lighting is that of pbd_gym.rendering.batched.vertices.shade: half Lambert, a Blinn-Phong highlight,
+// and a term for surfaces that face the eye.
 template <class Numbers, int COUNT, class Coefficients, class Vector, class Colors>
 inline void color_span(const Coefficients& coefficients, int t, float x, float py, int count, float focal,
                        const Vector& light, const Vector& up, int at, const Colors& row_colors) {
@@ -71,7 +71,7 @@ inline void color_span(const Coefficients& coefficients, int t, float x, float p
         nx *= shrink;
         ny *= shrink;
         nz *= shrink;
-        // To the eye, and half-way from there to the light.
+        // Directions to the eye, and half-way from there to the light.
         const float slope = py / focal;
         V ex = px / -focal, ey = V(slope), ez = V(-1.0f);
         const V reach = 1.0f / P::length(ex, ey, ez);
@@ -99,8 +99,8 @@ inline void color_span(const Coefficients& coefficients, int t, float x, float p
     }
 }
 
-// Colour those pixels of a row that show one triangle at all points. Returns how many show more than one primitive, or
-// a round one; their columns are in `mixed`.
+// Colour the pixels of a row that show the same triangle at all sample points. Returns how many show several
+// primitives, or a round one; their columns are in `mixed`.
 template <class Primitives, class Colors, class Picture, class Columns>
 inline int settle_pixels(int y, int left, int right, int samples, int triangles, const Primitives& primitive,
                          const Colors& row_colors, const Picture& picture, const Columns& mixed) {
@@ -129,7 +129,7 @@ inline int settle_pixels(int y, int left, int right, int samples, int triangles,
     return count;
 }
 
-// Let nothing be seen in a part of a picture but the ground.
+// Reset a part of the picture, so that only the ground is visible.
 template <class Numbers, class Primitives>
 inline void clear_points(int left, int top, int right, int bottom, const Numbers& ground,
                          const Primitives& nearest_primitive, const Numbers& near) {
@@ -144,7 +144,7 @@ inline void clear_points(int left, int top, int right, int bottom, const Numbers
     }
 }
 
-// Put triangle `t` where it is the nearest; of a wire, only where a line is.
+// Draw triangle `t` where it is nearest; for wireframes, only along its lines.
 template <class Numbers, int COUNT, class Coefficients, class Box, class Primitives, class Nearness>
 inline void fill_points(int t, const Coefficients& coefficients, const Box& box, float step, float first_x,
                         float first_y, float farthest, bool wire, bool line0, bool line1, bool line2,
@@ -153,7 +153,7 @@ inline void fill_points(int t, const Coefficients& coefficients, const Box& box,
     using P = Pixels<COUNT>;
     using V = typename P::V;
     using I = typename P::I;
-    constexpr float WIRE = 0.55f;  // half the width of a line [pixels]
+    constexpr float WIRE = 0.55f;  // half line width [pixels]
     const float* const f = (const float*)((const char*)coefficients.data + (long long)t * coefficients.strides[0]);
     const float* const edge = f + Numbers::EDGE;
     const float* const width = f + Numbers::WIDTH;
@@ -167,7 +167,7 @@ inline void fill_points(int t, const Coefficients& coefficients, const Box& box,
             const V nearness = a + b + c;
             V* const nearest = (V*)(near.data + y * stride + x);
             const V before = *nearest;
-            // A little slack, so that rounding leaves no gap between neighbours.
+            // Some tolerance, so that rounding leaves no gap between neighbours.
             const V least = P::smaller(a, P::smaller(b, c));
             I found = least >= -1e-4f * nearness & nearness > before & nearness < farthest;
             if (wire) {

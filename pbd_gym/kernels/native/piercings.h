@@ -1,21 +1,21 @@
-// Piercings: edges of a surface, a rope or a body that go through a triangle of a surface.
+// Piercings: edges of a surface, rope or body that pass through a triangle of a surface.
 //
-// Contacts keep layers apart, but hands that pull hard enough get cloth through itself. It then stays there, as contact
-// holds it on the side where it is: so the environments that it happens to are told. Candidates are the pairs that may
-// touch, and neighbours that face different ways, which may not: a sheet has to turn before it can go through itself.
-// Where an edge crosses the plane of a patch near by, its triangles are tried one by one. Constraints hold neighbours,
-// and the front and the back of a shirt, apart at their particles alone: where both are creased, edges cut into
-// triangles by a fraction of the thickness. Between them only what is through by more than a thickness counts.
+// Contacts keep layers apart, but hands that pull hard enough pull cloth through itself. Contact then holds it on the
+// wrong side, so the affected environments are reported. Candidates are the pairs that may touch, and neighbours that
+// face different ways, which contacts skip: a sheet has to turn before it can pass through itself. Where an edge
+// crosses the plane of a nearby patch, its triangles are tested one by one. Neighbours, and the front and back of a
+// shirt, are kept apart by constraints at their particles only: where both are creased, edges cut into triangles by a
+// fraction of the thickness. Between those only edges that pass through by more than a thickness count.
 #pragma once
 #include "grid_search.h"
 #include "pair_search.h"
 
 namespace pbd {
 
-// Cosine of 45 degrees: neighbours whose normals differ by less are not looked at.
+// Cosine of 45 degrees: neighbours whose normals differ by less are not tested.
 constexpr double TURNED = 0.7;
 
-// Search: of the candidates, which also knows where members are (`at`) and where they face.
+// Search: provides candidates, positions (`at`) and normals (`facing`) of members.
 template <class Search> struct Piercings : Search {
     using T = typename Search::T;
     using Point = wp::vec_t<3, T>;
@@ -29,10 +29,10 @@ template <class Search> struct Piercings : Search {
     using Search::table;
 
     const int edges;
-    int* const pierced;  // environments in which each edge goes through a triangle, a bit for each
-    const T nearness;    // in sums of the radii of two discs: all that is nearer is among the candidates
+    int* const pierced;  // per edge, a bit for each environment in which it passes through a triangle
+    const T nearness;    // range in which all pairs are candidates, in sums of two discs' radii
 
-    // searched: arguments of the search.
+    // searched: constructor arguments of Search.
     template <class Lists, class... Searched>
     PBD_INLINE Piercings(T nearness, const Lists& lists, const Searched&... searched)
         : Search(searched...),
@@ -40,8 +40,8 @@ template <class Search> struct Piercings : Search {
           pierced(lists.pierced.data + Search::rank * edges),
           nearness(nearness) {}
 
-    // Whether an edge from a along d goes through the triangle of the origin, u and v, whose normal is given, and both
-    // its ends are at least so far off: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
+    // Whether an edge from a along d passes through the triangle of the origin, u and v with the given normal, with
+    // both ends at least `least` away from its plane: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
     PBD_INLINE static bool pierces(Point u, Point v, Point normal, Point a, Point d, T least) {
         PBD_CONTRACT_ON
         const T slope = wp::dot(normal, d), above = wp::dot(normal, a), below = above + slope;
@@ -52,7 +52,7 @@ template <class Search> struct Piercings : Search {
         return p >= T(0) && q >= T(0) && p + q <= T(1);
     }
 
-    // Whether the edge between two members goes through a triangle of a third.
+    // Whether the edge between two members passes through a triangle of a third.
     PBD_INLINE bool goes_through(int k, int b, int other) const {
         const Point corner = at(other), a = at(k) - corner, d = at(b) - at(k);
         for (int f = table.fan_start.data[other]; f < table.fan_start.data[other + 1]; ++f) {
@@ -64,7 +64,8 @@ template <class Search> struct Piercings : Search {
         return false;
     }
 
-    // All that is nearer than this is among the candidates, whatever else is there for the sake of other environments.
+    // Whether two members are within the range in which all pairs are candidates, whatever candidates other
+    // environments add.
     PBD_INLINE bool close(int k, int other) const {
         PBD_CONTRACT_ON
         const T discs = nearness * (table.traits.data[4 * k + 1] + table.traits.data[4 * other + 1]);
@@ -79,7 +80,7 @@ template <class Search> struct Piercings : Search {
 
     PBD_INLINE void mark(int r) const { atomic_or(pierced[table.ring.data[2 * r + 1]], 1 << environment); }
 
-    // Mark edges of a member that cross the plane of another's patch near by, through one of its triangles.
+    // Mark edges of a member that cross the plane of another's patch nearby and pass through one of its triangles.
     PBD_INLINE void look(int k, int other) const {
         PBD_CONTRACT_ON
         const T far = T(1.1) * table.traits.data[4 * other + 1] * Search::size();
@@ -97,8 +98,8 @@ template <class Search> struct Piercings : Search {
         }
     }
 
-    // Mark edges of a member that go through a triangle of a neighbour, by more than a thickness at both ends. The
-    // plane of its patch is no help here: in a crease it says little about the triangles.
+    // Mark edges of a member that pass through a triangle of a neighbour, by more than a thickness at both ends. The
+    // plane of its patch does not help here: in a crease it says little about the triangles.
     PBD_INLINE void look_near(int k, int other) const {
         PBD_CONTRACT_ON
         const T thickness = table.traits.data[4 * k] + table.traits.data[4 * other];
@@ -117,7 +118,7 @@ template <class Search> struct Piercings : Search {
         }
     }
 
-    // Look at what is between a member and its neighbours with higher numbers.
+    // Test a member against its neighbours with higher numbers.
     PBD_INLINE void look_at_kin(int k) const {
         const Point normal = facing(k);
         for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n) {
@@ -130,7 +131,7 @@ template <class Search> struct Piercings : Search {
     }
 
 #if PBD_BLOCK
-    // Look at all candidates of a member.
+    // Test all candidates of a member.
     PBD_INLINE void look_around(int k) {
         const bool listed = Search::lengths[k] >= 0;
         for (int n = 0; n < (listed ? Search::lengths[k] : count); ++n) {
@@ -142,8 +143,8 @@ template <class Search> struct Piercings : Search {
         for (environment = 0; environment < LANES; ++environment) look_at_kin(k);
     }
 #else
-    // Look at all candidates of all members. Rows have the normals that count, but the positions of before the contacts
-    // of this substep.
+    // Test all candidates of all members. Rows hold the right normals, but positions from before the contacts of this
+    // substep.
     PBD_INLINE void look_at_pairs() {
         for (int k = 0; k < count; ++k)
             for (int a = 0; a < 3; ++a)
@@ -165,12 +166,12 @@ template <class Search> struct Piercings : Search {
     }
 #endif
 
-    // Count the edges that go through something in each environment.
+    // Count the piercing edges of each environment.
     PBD_INLINE void count_edges(int thread, int thread_count) {
         for (int e = thread; e < edges; e += thread_count) pierced[e] = 0;
         sync();
 #if PBD_BLOCK
-        Search::search();  // candidates may have been searched for some substeps ago
+        Search::search();  // candidates may be some substeps old
         for (int k = thread; k < count; k += thread_count) look_around(k);
 #else
         look_at_pairs();
@@ -186,9 +187,9 @@ template <class Search> struct Piercings : Search {
     }
 };
 
-// Count the edges that go through a surface, after contacts have been resolved.
+// Count the edges that pass through a surface, after contacts have been resolved.
 //
-// nearness: in sums of the radii of two discs. All that is nearer is among the candidates.
+// nearness: range in which all pairs are candidates, in sums of two discs' radii.
 template <class L, class Options, class Model, class Body, class Lists>
 PBD_INLINE void count_piercings(const Model& model, const Body& body, const Lists& lists, int group, int thread,
                                 int thread_count, double nearness) {

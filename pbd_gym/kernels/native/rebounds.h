@@ -1,12 +1,12 @@
-// Balls that bounce, all that do so within a substep together.
+// Bouncing contacts between balls, all those of a substep together.
 //
-// A ball may strike several others at once, and a rigid body strikes with all of its balls that lie on its face.
-// Newton's law is to hold at each of these contacts afterwards, so their impulses are found by sweeps over all of them
-// (projected Gauss-Seidel), as between bodies (rigid_meetings.h): what they push is moved at once, a ball by its
-// inverse mass and a body as a whole by 1 / M + (r x n) . I^-1 (r x n), and no impulse is negative. Equal shares of a
-// mass for each contact would send a block back from four balls at a fraction of the speed.
+// A ball may strike several others at once, and a rigid body strikes with all balls on a face. Newton's law of
+// restitution has to hold at each of these contacts afterwards, so the impulses are found by sweeps over all contacts
+// (projected Gauss-Seidel), as between bodies (rigid_meetings.h). Each impulse acts at once, on a ball by its inverse
+// mass or on a body by 1 / M + (r x n) . I^-1 (r x n), and none is negative. Splitting a mass equally among its
+// contacts instead would return a block that lands on four balls at a fraction of its speed.
 //
-// These are plain numbers, one environment after the other, on one thread: few things bounce in any one substep.
+// This is scalar code, one environment after the other, on one thread: few things bounce in any one substep.
 #pragma once
 #include "rigid_carry.h"
 #include "rigid_columns.h"
@@ -14,26 +14,26 @@
 
 namespace pbd {
 
-// Sweeps over contacts that bounce, forth and back in turn, at most.
+// Largest number of sweeps over bouncing contacts, alternately forwards and backwards.
 constexpr int REBOUND_SWEEPS = 60;
-// They end when no contact is moved by more than this share of how far it is to part.
+// Sweeps end when no contact changes by more than this share of its separation.
 constexpr double REBOUND_LEFT = 1e-5;
 
-// A contact of members k and l that bounces, as it is stored.
+// A stored bouncing contact of members k and l.
 template <class T> struct Rebound {
     Vec3<T> n;        // normal, from l to k
-    Vec3<T> r, q;     // levers of both, if they are in bodies [m]
-    Vec3<T> slip;     // what k has moved against l in this substep [m]
-    T apart;          // how far they are to part [m]
-    T impulse;        // so far, times the substep [kg m]
-    Vec3<T> dragged;  // impulse of friction
+    Vec3<T> r, q;     // lever arms on both, if they belong to bodies [m]
+    Vec3<T> slip;     // displacement of k relative to l in this substep [m]
+    T apart;          // distance by which they are to be separated [m]
+    T impulse;        // normal impulse so far, times the substep [kg m]
+    Vec3<T> dragged;  // friction impulse
     T k, l;
-    T along, beside;  // one over the inverse masses along the normal, and beside it
+    T along, beside;  // effective masses along and perpendicular to the normal
 };
 
-// Contacts that bounce in one environment.
+// Bouncing contacts of one environment.
 //
-// Group: members.  STEP: numbers between the coordinates of what moves a member.
+// Group: members. STEP: distance between the coordinates of a displacement in memory.
 template <class Group, int STEP> struct Rebounds {
     using T = typename Group::T;
     using Options = typename Group::Options;
@@ -43,11 +43,11 @@ template <class Group, int STEP> struct Rebounds {
 
     const Group& in;
     const CarriedBodies<Group>& bodies;
-    T* const moves;        // what moves the members
-    const bool by_member;  // whether these are in the order of members, or of particles
+    T* const moves;        // displacements of members
+    const bool by_member;  // whether they are indexed by member, not by particle
     Rebound<T>* const list;
     const int room;
-    int count = 0;  // of those that bounce; more than there is room for, and contacts have shares of their masses
+    int count = 0;  // bouncing contacts; if they exceed `room`, contacts use shared masses
 
     template <class Lists>
     PBD_INLINE Rebounds(const Group& in, const CarriedBodies<Group>& bodies, const Lists& lists, T* moves,
@@ -63,7 +63,7 @@ template <class Group, int STEP> struct Rebounds {
         return {from[in.environment], from[LANES + in.environment], from[2 * LANES + in.environment]};
     }
     PBD_INLINE T lightness(int k) const { return in.w[in.members[k] * LANES + in.environment]; }
-    // Its rigid body, or -1.
+    // Rigid body of a member, or -1.
     PBD_INLINE int body_of(int k) const {
         if constexpr (Options::RIGID) return in.table.owner.data[k];
         return -1;
@@ -81,7 +81,7 @@ template <class Group, int STEP> struct Rebounds {
         to[LANES] += p.y;
         to[2 * LANES] += p.z;
     }
-    // What inverse inertia makes of a vector in the axes of the world.
+    // Product of the inverse inertia of body b and a vector in world axes.
     PBD_INLINE Vec3<T> lighten(int b, const Vec3<T>& p) const {
         const Vec3<T> u = vector(b, Columns::INVERSE), v = vector(b, Columns::INVERSE + 3);
         const Mat3<T> turn = {vector(b, Columns::TURN), vector(b, Columns::TURN + 3), vector(b, Columns::TURN + 6)};
@@ -93,16 +93,16 @@ template <class Group, int STEP> struct Rebounds {
         return moves + 3 * (size_t)in.members[k] * LANES + in.environment;
     }
 
-    // Note a contact if its members come on so fast that they bounce.
+    // Record a contact if its members approach fast enough to bounce.
     //
-    // resting: what comes on by no more in a substep does not [m].
+    // resting: relative displacement in a substep below which contacts do not bounce [m].
     inline void consider(int k, int l, T resting) {
         PBD_CONTRACT_ON
         const T elastic = T(0.5) * (in.table.restitution.data[k] + in.table.restitution.data[l]);
         if (!(elastic > T(0))) return;
         const Vec3<T> d = get(in.place_of(k)) - get(in.place_of(l)), p = get(in.start_of(k)) - get(in.start_of(l));
         const T length = root(dot(d, d)), before = root(dot(p, p));
-        // What has gone past the other within the substep goes back to its own side: contact_geometry.h.
+        // A member that has passed the other within the substep returns to its own side: contact_geometry.h.
         const bool passed = dot(d, p) < T(0.5) * length * before;
         const T over = T(1) / at_least(passed ? before : length, 1e-12);
         const Vec3<T> n = over * (passed ? p : d), slip = d - p;
@@ -117,7 +117,8 @@ template <class Group, int STEP> struct Rebounds {
         const Rebound<T> found = {n,    lever(k),           lever(l), slip, approach + elastic * (approach - resting),
                                   T(0), {T(0), T(0), T(0)}, T(k),     T(l), T(0),
                                   T(0)};
-        // One thread finds pairs by sixteens of members, blocks one member after the other: sweeps go by numbers.
+        // Keep contacts sorted by member, because a single thread finds pairs by sixteens and blocks find them one by
+        // one.
         int at = count - 1;
         for (; at > 0 && (list[at - 1].k > found.k || (list[at - 1].k == found.k && list[at - 1].l > found.l)); --at)
             list[at] = list[at - 1];
@@ -133,7 +134,7 @@ template <class Group, int STEP> struct Rebounds {
         const Vec3<T> c = cross(r, n);
         return *column(b, Columns::INV_MASS) + dot(c, lighten(b, c));
     }
-    // How far impulses have moved it.
+    // Displacement of a member by impulses.
     PBD_INLINE Vec3<T> moved(int k, const Vec3<T>& r) const {
         PBD_CONTRACT_ON
         const int b = body_of(k);
@@ -142,7 +143,7 @@ template <class Group, int STEP> struct Rebounds {
         const T* const move = move_of(k);
         return {move[0], move[STEP], move[2 * STEP]};
     }
-    // Push it. What displaces a member of a body is an impulse of its own mass, which the body then goes by.
+    // Apply the impulse p. A member's own displacement uses its own mass; its body adds the impulse to its motion.
     PBD_INLINE void push(int k, const Vec3<T>& r, const Vec3<T>& p) const {
         PBD_CONTRACT_ON
         const T w = lightness(k);
@@ -157,9 +158,9 @@ template <class Group, int STEP> struct Rebounds {
         add(b, Columns::GONE + 3, lighten(b, cross(r, p)));
     }
 
-    // Find impulses that fit together, and move members by them.
+    // Find consistent impulses, and move members by them.
     //
-    // Returns whether there was room for all that bounce.
+    // Returns whether there was room for all bouncing contacts.
     inline bool solve(T roughness) const {
         PBD_CONTRACT_ON
         if (count > room) return false;
@@ -206,9 +207,9 @@ template <class Group, int STEP> struct Rebounds {
         return true;
     }
 
-    // Make impulses smaller if they would gain energy, as Newton's law may off the centre with friction (Kane and
-    // Levinson 1985, Dynamics: Theory and Applications). The work of all is theirs times the mean of how their
-    // contacts slip before and afterwards.
+    // Scale down the impulses if they gain energy, as Newton's law may in eccentric impacts with friction (Kane and
+    // Levinson 1985, Dynamics: Theory and Applications). Their work is the impulse times the mean of the contact slip
+    // before and after.
     PBD_INLINE void keep_energy() const {
         PBD_CONTRACT_ON
         T before = T(0), change = T(0);

@@ -1,29 +1,30 @@
-// Rigid bodies of a group: where their numbers are, and how a lane reads and writes them.
+// Rigid bodies of a group: the layout of their arrays, and how a lane reads and writes them.
 #pragma once
 #include "rigid_columns.h"
 #include "rotation.h"
 
 namespace pbd {
 
-// A hand counts as torn out of what it holds once the gap exceeds this share of the balls' radius.
+// A body counts as torn from its hand once the gap exceeds this share of its balls' radius.
 constexpr double TORN = 0.02;
-// Share of its mass with which the held part then counts: the rest of the body moves as if it were free.
+// Mass factor of the held part in this case: the rest of the body then moves as if it were free.
 constexpr double TORN_WEIGHT = 1e-3;
-// Speed at which hands draw a body that they are torn out of towards them, on top of their own motion [m/s].
+// Speed at which hands pull a torn body towards them, on top of their own motion [m/s].
 constexpr double DRAWN = 0.5;
 
-// What is chosen when the kernels of rigid bodies are built: numbers of a position's row, and the columns of parameters
-// that hold the size of an environment and a factor of the density, or -1 where environments do not differ.
+// Compile-time options: scalars per position row, and the parameter columns of the environment's size and density
+// factor,
+// -1 where environments do not differ.
 //
-// wrenches: note what colliders are pushed by.
-// forces:   sum what bodies pull at those of their particles with that are held.
-// touches:  sum what contacts push their balls by.
+// wrenches: record forces on colliders.
+// forces:   sum the forces of bodies at held particles.
+// touches:  sum the pushes of contacts on balls.
 template <int Row, int Size, int Density, bool wrenches, bool forces, bool touches> struct RigidOptions {
     static constexpr int ROW = Row, SIZE = Size, DENSITY = Density;
     static constexpr bool VARIED = Size >= 0, WRENCHES = wrenches, FORCES = forces, TOUCHES = touches;
 };
 
-// Arrays of the rigid bodies of a group. Table: what the model knows of them.
+// Arrays of the rigid bodies of a group. Table: their constants in the model.
 template <class Group, class Options, class Table> struct RigidBodies {
     using L = Group;
     using T = typename L::T;
@@ -36,8 +37,8 @@ template <class Group, class Options, class Table> struct RigidBodies {
     const T* const w;   // inverse masses
     const T* const parameters;
     T* const bodies;           // rows of BODY_COLUMNS
-    T* const contacts;         // with colliders, rows of TOUCH_NUMBERS
-    int* const touching;       // which members these are, and of which colliders
+    T* const contacts;         // contacts with colliders, rows of TOUCH_NUMBERS
+    int* const touching;       // member and collider of each contact
     const int* const offsets;  // first member of each body, and the end
     const int* const members;  // particles
 
@@ -56,7 +57,7 @@ template <class Group, class Options, class Table> struct RigidBodies {
 
     PBD_INLINE int count() const { return table.radius.shape[0]; }
     PBD_INLINE T* body(int b) const { return bodies + (size_t)b * BODY_COLUMNS * LANES; }
-    // Contact number c of body b.
+    // Row of contact c of body b.
     PBD_INLINE int row(int b, int c) const { return TOUCH_ROOM * offsets[b] + c; }
     PBD_INLINE T* contact(int b, int c) const { return contacts + (size_t)row(b, c) * TOUCH_NUMBERS * LANES; }
     PBD_INLINE int& member(int b, int c) const { return touching[2 * row(b, c)]; }
@@ -65,7 +66,7 @@ template <class Group, class Options, class Table> struct RigidBodies {
     PBD_INLINE T* place_before(int j) const { return previous + ROW * members[j] * LANES; }
 };
 
-// What one lane, or all at once, reads and writes of rigid bodies.
+// Access of one lane, or of all at once, to rigid bodies.
 template <class Bodies> struct RigidLane {
     using L = typename Bodies::L;
     using T = typename L::T;
@@ -74,7 +75,7 @@ template <class Bodies> struct RigidLane {
 
     const Bodies& in;
     const int lane;
-    V size, heavier;  // factors of the environment: of lengths, and of masses
+    V size, heavier;  // factors of lengths and of masses in the environment
 
     PBD_INLINE RigidLane(const Bodies& in, int lane) : in(in), lane(lane) {
         if constexpr (Bodies::VARIED) {
@@ -110,7 +111,7 @@ template <class Bodies> struct RigidLane {
         store3(to + 3 * LANES, {s.xy, s.xz, s.yz});
     }
 
-    // Columns of a body, `at` its row.
+    // Columns of a body; `at` is its row.
     PBD_INLINE Vec3<V> center(const T* at) const { return load3(at + BODY_CENTER * LANES); }
     PBD_INLINE Mat3<V> turn(const T* at) const { return load_rows(at + BODY_TURN * LANES); }
     PBD_INLINE Vec3<V> offset(const T* at) const { return load3(at + BODY_OFFSET * LANES); }
@@ -121,58 +122,60 @@ template <class Bodies> struct RigidLane {
         store_rows(at + BODY_TURN * LANES, turn);
     }
 
-    // Member j from the centre of its body, in its own axes, as if that were in `from`.
+    // Rest position of member j in the body's axes, relative to the point `from`.
     PBD_INLINE Vec3<V> place_in(int j, const Vec3<V>& from) const {
         PBD_CONTRACT_ON
         const T* const rest = in.table.rest.data + 3 * j;
         return {size * rest[0] - from.x, size * rest[1] - from.y, size * rest[2] - from.z};
     }
-    // Likewise the centre of the ball of contact c of body b. A contact on a face has a point of its own, and its
-    // member is -1 minus the nearest one.
+    // The same for the ball of contact c of body b. A contact on a face stores its own point, and its member is -1
+    // minus the nearest member.
     PBD_INLINE Vec3<V> touch_in(int b, int c, const Vec3<V>& from) const {
         const int j = in.member(b, c);
         return j < 0 ? load3(in.contact(b, c) + TOUCH_PLACE * LANES) - from : place_in(j, from);
     }
-    // Mass of member j of body b, which counts as heavy where it is held [kg].
+    // Mass of member j of body b [kg]: `mass` if free, a large one if held.
     PBD_INLINE V unless_held(int j, int b, T mass) const {
         const V free = V(mass), held = V(in.table.heavy.data[b]);
         return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
     }
     PBD_INLINE V weight(int j, int b) const { return unless_held(j, b, in.table.mass.data[j]); }
-    // The same where hands are torn out of the body.
+    // The same for a body that is torn from its hands.
     PBD_INLINE V torn_weight(int j) const {
         const V free = V(in.table.mass.data[j]), held = V(T(TORN_WEIGHT) * in.table.mass.data[j]);
         return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
     }
-    // The mass that counts. torn: 1 where hands are torn out of the body, else 0.
+    // Effective mass. torn: 1 where the body is torn from its hands, else 0.
     PBD_INLINE V weight(int j, int b, V torn) const { return torn > T(0) ? torn_weight(j) : weight(j, b); }
 
-    // Distance of member j from the centre of its body, relative to that of its hand; at most 1.
+    // Distance of member j from the body's centre, divided by the distance of its hand; at most 1.
     //
-    // Hands that move apart pull what they hold out of place. The body turns until the held points face the hands. A
-    // hand gives a direction only: at its full distance, one twice as far away would turn the body past it by as much
-    // as it was off.
+    // Hands that move apart pull held parts out of place, and the body turns until the held points face the hands. A
+    // hand only gives a direction: at its full distance, a hand twice as far away would turn the body past it by as
+    // much as it was off.
     //
-    // own: from the centre to the member's place.  hand: to its hand.
+    // own: from the centre to the member's place.
+    // hand: from the centre to its hand.
     PBD_INLINE V reached(const Vec3<V>& own, const Vec3<V>& hand) const {
         PBD_CONTRACT_ON
         const V near = dot(own, own), far = dot(hand, hand);
         return far > near ? V(root(near / far)) : V(T(1));
     }
-    // Share of the gap between what is held and its hand that remains after a substep. The hand closes all that the gap
-    // has grown in the substep, so that the body follows without gathering speed, and a given length of the rest.
+    // Share of the gap between a held point and its hand that remains after a substep. All growth of the gap within the
+    // substep is closed, so that the body follows without gathering speed, and a fixed length of the rest.
     //
-    // before: the way when the substep began.  most: so much [m].
+    // before: gap when the substep began.
+    // most: that fixed length [m].
     PBD_INLINE V left_of(const Vec3<V>& before, V most) const {
         PBD_CONTRACT_ON
         const V far = dot(before, before);
         return far > most * most ? V(T(1) - most / root(at_least(far, 1e-30))) : V(T(0));
     }
 
-    // Make the held part of a body almost massless where hands are torn out of it, and heavy elsewhere.
+    // Switch a body between heavy held parts and almost massless ones, used where it is torn from its hands.
     //
-    // at: its row; its centre now and at the start of the substep become those of the mass that counts.
-    // torn: 1 where they are, else 0.
+    // at: row of the body; its centres now and at the start of the substep are moved to the new centre of mass.
+    // torn: 1 where it is torn, else 0.
     PBD_INLINE void change_weight(T* at, V torn) const {
         PBD_CONTRACT_ON
         const V before = load(at + BODY_TORN * LANES);
@@ -190,7 +193,7 @@ template <class Bodies> struct RigidLane {
         store(at + BODY_TORN * LANES, torn);
     }
 
-    // Add a push on a body at a point to the pulls at its held particles.
+    // Add a push at a point to the pulls that held particles take up.
     PBD_INLINE void note_push(T* at, const Vec3<V>& place, const Vec3<V>& p) const {
         if constexpr (Bodies::FORCES) {
             T* const sum = at + BODY_PULL * LANES;
@@ -199,7 +202,7 @@ template <class Bodies> struct RigidLane {
         }
     }
 
-    // Move the members of body b to where it is, but for those that are held.
+    // Move the free members of body b to their places in it.
     PBD_INLINE void write(int b, const Vec3<V>& center, const Mat3<V>& turn, const Vec3<V>& offset) const {
         for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
             const V free = load(in.w + in.members[j] * LANES);

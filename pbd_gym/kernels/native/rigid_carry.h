@@ -1,8 +1,8 @@
-// Where a first pass of contacts leads rigid bodies.
+// Motion of rigid bodies after a first pass of contacts.
 //
-// What displaces a ball of a rigid body is an impulse of the ball's own small mass: the ball itself goes where its body
-// goes, with all that pushes at the others. A second pass has to look at it there. Taken at its word, the displacement
-// is many times too far, and what the second pass took back of it would be energy from nowhere.
+// A contact displaces a ball of a rigid body by an impulse that assumes the ball's own small mass. The ball really
+// moves with its body, by the sum of all pushes. The second pass must see it there: the displacement alone is many
+// times too large, and what the second pass took back of it would be energy from nowhere.
 #pragma once
 #include "contact_group.h"
 
@@ -27,9 +27,9 @@ template <class Group> struct CarriedBodies {
     PBD_INLINE CarriedBodies(const Rigid& rigid, size_t group)
         : bodies((T*)rigid.bodies.data + group * rigid.bodies.shape[1] * Columns::COUNT * LANES) {}
 
-    // Store what a body is moved and turned by, as at its joints, from what its members are displaced by.
+    // Compute the displacement and rotation of a body from those of its members, as for joints (rigid_joints.h).
     //
-    // displaced: (member, axis) -> how far [m].
+    // displaced: (member, axis) -> displacement [m].
     template <class Displaced> PBD_INLINE void carry(const Group& in, int b, Displaced&& displaced) const {
         PBD_CONTRACT_ON
         T* const at = bodies + b * Columns::COUNT * LANES + in.environment;
@@ -51,7 +51,7 @@ template <class Group> struct CarriedBodies {
         put(at + (Columns::GONE + 3) * LANES, apply(m, apply(inverse, apply_back(m, spin))));
     }
 
-    // Find how far its body carries a member at a place.
+    // Displacement of a member at a place due to the motion of its body.
     PBD_INLINE void carried(const Group& in, int k, T px, T py, T pz, T* to) const {
         PBD_CONTRACT_ON
         const T* const at = bodies + in.table.owner.data[k] * Columns::COUNT * LANES + in.environment;
@@ -63,10 +63,11 @@ template <class Group> struct CarriedBodies {
         to[2] = gone[2 * LANES] + (angle[0] * ry - angle[LANES] * rx);
     }
 
-    // Inverse mass of the body of a member at a place along a direction, over that of the member, for each contact of
-    // the body; the contacts of one that is in no body, or held.
+    // Number of contacts by which a member's share of a correction is divided. For a member of a rigid body: inverse
+    // mass of the body at a place along a direction, relative to that of the member, times the contacts of the body.
+    // For a held member or one in no body: its own contacts.
     //
-    // contacts, crowd: of the member and of its body.
+    // contacts, crowd: contacts of the member and of its body.
     PBD_INLINE T shares(const Group& in, int k, const Vector& place, const Vector& n, T contacts, T crowd) const {
         PBD_CONTRACT_ON
         const int b = in.table.owner.data[k];

@@ -1,4 +1,4 @@
-// Where the numbers of rigid bodies and of their contacts are. Python reads these constants.
+// Layout of the rows of rigid bodies and of their contacts. Python reads these constants.
 #pragma once
 
 namespace pbd {
@@ -14,26 +14,26 @@ constexpr int BODY_OFFSET = 24;
 constexpr int BODY_INV_MASS = 27;
 constexpr int BODY_INERTIA = 28;
 constexpr int BODY_INVERSE = 34;
-// Working numbers of contacts between bodies: inverse inertia tensor in world axes (6); displacement (3) [m] and
-// rotation (3) of the body so far.
+// Scratch for contacts between bodies: inverse inertia tensor in world axes (6); displacement (3) [m] and rotation (3)
+// of the body so far.
 constexpr int BODY_WORLD = 40;
 constexpr int BODY_GONE = 46;
-// Pushes on the body in the substep that its motion does not account for, as impulses times the substep (3) [kg m], and
-// their moment about the world's origin (3): held particles take these up. Only where forces at grips are summed.
+// Impulses on the body in the substep, times the substep, that its motion does not account for (3) [kg m], and their
+// moment about the world's origin (3): held particles take these up. Only if forces at grips are summed.
 constexpr int BODY_PULL = 52;
-// The same numbers from BODY_OFFSET on where hands are torn out of a body, if what is held counts as heavy now, and the
-// other way round; and 1 where they are torn out of it, else 0.
+// Alternative values of the columns from BODY_OFFSET on: those for a torn body while held parts count as heavy, and
+// vice versa; and 1 where the body is torn from its hands, else 0.
 constexpr int BODY_OTHER = 58;
 constexpr int BODY_TORN = 74;
-// Where the centre of its mesh is (3) [m], which its reach is measured from.
+// Origin of its mesh (3) [m], the centre of its reach.
 constexpr int BODY_ORIGIN = 75;
 constexpr int BODY_COLUMNS = 78;
 
-// Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
-// moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); two
-// Coulomb coefficients, kinetic and static; the overlap that the substep began with [m]; its share in the contacts of
-// the collider; what the contact is squeezed by, as an impulse [kg m]; 1 where it bounces; and where it is in the axes
-// of the body, from its centre of mass (3) [m], if it is no ball's.
+// Row of a contact with a collider. The first number is the distance by which it is to be pushed [m]; then: normal (3);
+// displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times the substep
+// [kg m]; friction impulse (3); kinetic and static Coulomb coefficients; overlap when the substep began [m]; its share
+// of the collider's contacts; squeezing load, as an impulse [kg m]; 1 if it bounces; and for a contact on a face its
+// place in the body's axes, relative to the centre of mass (3) [m].
 constexpr int TOUCH_NORMAL = 1;
 constexpr int TOUCH_SLIP = 4;
 constexpr int TOUCH_IMPULSE = 7;
@@ -46,14 +46,14 @@ constexpr int TOUCH_LOAD = 15;
 constexpr int TOUCH_BOUNCES = 16;
 constexpr int TOUCH_PLACE = 17;
 constexpr int TOUCH_NUMBERS = 20;
-// Contacts of a body with colliders that are solved together, for each of its particles.
+// Room for contacts with colliders, per particle of a body.
 constexpr int TOUCH_ROOM = 2;
 
-// Largest number of other bodies' balls near one ball; further ones are left to contacts between particles.
+// Largest number of other bodies' balls listed near one ball; further ones are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
-// Numbers of a contact between two bodies (rigid_meetings.h).
+// Size of a contact between two bodies (rigid_meetings.h).
 constexpr int MEETING_NUMBERS = 24;
-// Numbers of a contact that bounces (rebounds.h).
+// Size of a contact that bounces (rebounds.h).
 constexpr int REBOUND_NUMBERS = 21;
 
 }  // namespace pbd

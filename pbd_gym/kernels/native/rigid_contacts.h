@@ -1,16 +1,15 @@
 // Contacts of rigid bodies with colliders.
 //
-// All balls of a body that touch colliders are looked at together. The impulse of each pushes the body as a whole, by
-// the inverse mass 1 / M + (r x n) . I^-1 (r x n) that it has at that point, and is never negative. It takes back how
-// much deeper the ball has come in this substep: what it began with is no speed (rigid_overlaps.h). Friction holds the
-// point of contact where it was on the surface, with an impulse of at most the coefficient times that of the push: the
-// static one for what sticks, and the kinetic one for what slides; what squeezes the body counts too. A few sweeps over
-// them (projected Gauss-Seidel) find impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105. Which
-// contacts slide is decided when these nearly do.
+// All contacts of a body are solved together. The impulse of each acts on the whole body, whose inverse mass at that
+// point is 1 / M + (r x n) . I^-1 (r x n), and is never negative. It removes the part of the depth that was gained in
+// this substep; older overlap is no speed, and rigid_overlaps.h removes it. Friction holds the contact point in place
+// on the surface with at most the normal impulse times the static coefficient if it sticks, or the kinetic one if it
+// slides; loads that squeeze the body add to the normal impulse. A few sweeps (projected Gauss-Seidel) find consistent
+// impulses: Mueller et al. 2020, doi:10.1111/cgf.14105. Sliding is decided late, when they have nearly converged.
 //
-// A ball that arrives faster than gravity accelerates it in two substeps bounces: it is pushed until it returns by the
-// restitution times its way. Newton's law of restitution may add energy off the centre and with friction (Kane and
-// Levinson 1985, Dynamics: Theory and Applications): impulses of a body that bounces are made smaller then.
+// A ball that approaches faster than gravity accelerates it in two substeps bounces: it is pushed back by the
+// restitution times its displacement. Newton's law of restitution can add energy in eccentric impacts with friction
+// (Kane and Levinson 1985, Dynamics: Theory and Applications); the impulses of the body are then scaled down.
 #pragma once
 #include "rigid_overlaps.h"
 
@@ -18,26 +17,26 @@ namespace pbd {
 
 // Sweeps over the contacts of a body, alternately forwards and backwards.
 constexpr int TOUCH_SWEEPS = 12;
-// Sweep in which contacts turn out to slide or to stick. Until then friction takes as much as it may of what sticks:
-// impulses that do not fit together yet would make some balls slide, and these then draw down the others.
+// Sweep in which contacts are classified as sliding or sticking. Until then all may use static friction: impulses that
+// have not converged would make some balls slide, and these would drag the others along.
 constexpr int TOUCH_DECIDED = 8;
-// A contact slides if static friction leaves more than this share of its slip. One that only just begins to slide is
-// held by the same force for a few more substeps, while its slip grows.
+// A contact slides if static friction leaves more than this share of its slip. One that is only about to slide is held
+// by the same force for a few more substeps, while its slip grows.
 constexpr double TOUCH_LEFT = 0.3;
 // Nor does it slide below this share of the speed that gravity adds in two substeps, which may be rounding.
 constexpr double TOUCH_CREEPS = 0.25;
-// How far what does not touch is to be pushed [m].
+// Push distance that marks a lane without contact [m].
 constexpr double NO_TOUCH = -1e6;
 
-// Contact of a ball with a collider, in vectors of lanes of Warp's.
+// Contact of a ball with a collider, in Warp's lane vectors.
 template <class Wide> struct RigidTouch {
-    const Wide &depth, &early;       // now, and as the substep began [m]
+    const Wide &depth, &early;       // depth now and when the substep began [m]
     const Wide &nx, &ny, &nz;        // outward unit normal
-    const Wide &ux, &uy, &uz;        // where the surface has moved [m]
+    const Wide &ux, &uy, &uz;        // displacement of the surface [m]
     const Wide &kinetic, &sticking;  // Coulomb coefficients
 };
 
-// Begin the search for contacts of body b: find where its mesh is.
+// Prepare the search for contacts of body b: find the origin of its mesh.
 template <class L, class Options, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void begin_touches(const Model& model, const Body& body, const Scratch& rigid, int group, int b) {
     PBD_CONTRACT_ON
@@ -49,16 +48,15 @@ inline CUDA_CALLABLE void begin_touches(const Model& model, const Body& body, co
     }
 }
 
-// Centre of a ball that touches from a face of a body, relative to its centre of mass, in its own axes [m].
+// Centre of a contact ball on a face of a body, in its axes, relative to its centre of mass [m].
 template <class Wide> struct FacePlace {
     const Wide &x, &y, &z;
 };
 
-// Address of what lasts until the call that it is an argument of is over.
+// Address of a temporary; it is valid until the enclosing call returns.
 template <class One> PBD_INLINE const One* at(const One& one) { return &one; }
 
-// Note contact number `count` of body b with collider k: that of its member j, or of a place on a face that this member
-// is near.
+// Record contact number `count` of body b with collider k: of its member j, or of a place on a face near this member.
 template <class L, class Options, class Model, class Body, class Scratch, class Substep, class Wide>
 inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                        int round, int group, int b, int j, int k, int count, typename L::T bounce,
@@ -76,7 +74,7 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         const RigidLane on(in, lane);
         const V none = V(T(0));
         const Vec3<V> n = {on.load(touch.nx.c), on.load(touch.ny.c), on.load(touch.nz.c)};
-        // The ball has turned about its middle: the point of contact has moved with it.
+        // The ball has turned about its centre, and the contact point with it.
         const Vec3<V> turn = rotation_vector(on.turn(at), on.load_rows(at + BODY_START_TURN * LANES));
         const Vec3<V> arm = (-on.size * in.table.radius.data[b]) * n;
         Vec3<V> went = on.load3(in.place(j)) - on.load3(in.place_before(j));
@@ -91,13 +89,13 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         const Vec3<V> slip = went + cross(turn, arm) - surface;
         const V along = dot(slip, n);
         V deep = on.load(touch.depth.c), early = on.load(touch.early.c);
-        // A particle whose hand is torn out is not where the hand is.
+        // A particle torn from its hand is not where the hand is.
         const auto elsewhere =
             (on.load(at + BODY_TORN * LANES) > none) & (on.load(in.w + in.members[j] * LANES) <= none);
         if (!face) deep = elsewhere ? none : deep;
-        // Later rounds are for environments in which bodies meet.
+        // Later rounds only serve environments in which bodies meet.
         if (round > 0) deep = on.load((const T*)(rigid.busy.data + group)) > none ? deep : none;
-        // What rounding leaves goes with the rest, as a speed that nobody sees.
+        // Overlap within rounding is removed at once: as a speed it is negligible.
         early = early > T(LEAST_OVERLAP) * on.size * in.table.radius.data[b] ? early : none;
         const V deeper = deep - early, comes = -along - on.load(now.resting_speed.c) * now.h;
         const V back = -along * (T(1) + bounce);
@@ -116,8 +114,8 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
     }
 }
 
-// Note what colliders push body b by, through what holds it and what squeezes it: the other way round in the colliders'
-// wrenches, with the moment about the origin of the world; in what pulls at hands; and in what contacts push balls by.
+// Record the pushes of colliders on body b, squeezing loads included: negated in the colliders' wrenches, with the
+// moment about the world's origin; in the forces at hands; and in the pushes on balls.
 template <class Options, class Lane, class Body>
 PBD_INLINE void note_touches(const Lane& on, const Body& body, int b, int count, typename Lane::V ball) {
     PBD_CONTRACT_ON
@@ -149,8 +147,8 @@ PBD_INLINE void note_touches(const Lane& on, const Body& body, int b, int count,
     }
 }
 
-// Make the impulses of a body that bounces smaller if they gain energy. Their work is that times the mean of how
-// contacts slip before and afterwards.
+// Scale down the impulses of a bouncing body if they gain energy. Their work is the impulse times the mean of the
+// contact slip before and after.
 template <class Lane> PBD_INLINE void keep_energy(const Lane& on, int b, int count,
                                                   PushedBody<typename Lane::V>& pushed,
                                                   const Mat3<typename Lane::V>& turn, typename Lane::V ball) {
@@ -182,9 +180,7 @@ template <class Lane> PBD_INLINE void keep_energy(const Lane& on, int b, int cou
     }
 }
 
-// Hold body b where it touches, by impulses that fit together.
-//
-// bouncing: whether some collider has a restitution.
+// Solve the contacts of body b with colliders.
 template <class L, class Options, bool bouncing, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                         int group, int b, int count) {

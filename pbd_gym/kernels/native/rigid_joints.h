@@ -1,13 +1,13 @@
-// Pulls at the particles of rigid bodies move the bodies, and joints hold these together.
+// Rigid bodies follow the displacements of their particles, and joints hold bodies together.
 //
-// Constraints, contacts between particles and fluids have displaced a particle by d. To its body of mass M that is the
-// impulse m d (times the substep), for the mass m that they assumed, so the body as a whole moves by sum m d / M and
-// turns by I^-1 sum r x m d. Whatever displaced it gave others the opposite impulse: momentum is kept.
+// Suppose that constraints, contacts between particles and fluids have displaced a particle by d, assuming the mass m.
+// To its body of mass M that is the impulse m d (times the substep): the body moves by sum m d / M and turns by I^-1
+// sum r x m d. Whatever displaced the particle gave others the opposite impulse, so momentum is conserved.
 //
-// A joint is a point that two bodies share. With r to it from either centre, the impulse that closes a gap d is
-// (K_1 + K_2)^-1 d with K p = p / M + (I^-1 (r x p)) x r: Mueller et al. 2020 (Detailed rigid body simulation with
-// extended position based dynamics, doi:10.1111/cgf.14105). A place in space has K = 0. A particle that is joined to a
-// body is one of its own, with the inverse mass that the body has at that point.
+// A joint is a point that two bodies share. With r from either centre to it, the impulse that closes a gap d is (K_1 +
+// K_2)^-1 d, where K p = p / M + (I^-1 (r x p)) x r: Mueller et al. 2020 (Detailed rigid body simulation with extended
+// position based dynamics, doi:10.1111/cgf.14105). A fixed point in space has K = 0. A particle joined to a body
+// becomes one of the body's own, with the inverse mass that the body has at that point.
 #pragma once
 #include "rigid_bodies.h"
 
@@ -26,12 +26,12 @@ template <class Bodies> struct Joint : RigidLane<Bodies> {
 
     PBD_INLINE Joint(const Bodies& in, int lane, int c) : Base(in, lane), c(c) {}
 
-    // Three numbers of its two points, from k on.
+    // Three of the six coordinates of its two points, from k on.
     PBD_INLINE Vec3<V> point(int k) const {
         const T* const from = this->in.table.points.data + 6 * c + k;
         return {V(from[0]), V(from[1]), V(from[2])};
     }
-    // From the centre of a body to a point of it, in the axes of the world.
+    // Vector from the centre of a body to a point of it, in world axes.
     PBD_INLINE Vec3<V> lever(const T* at, const Vec3<V>& point) const {
         return this->turn(at) * (this->size * point - this->offset(at));
     }
@@ -50,14 +50,14 @@ template <class Bodies> struct Joint : RigidLane<Bodies> {
         k.xz += dot(ex, o);
         k.yz += dot(ey, o);
     }
-    // Push a body at r.
+    // Apply the impulse p to a body at r.
     PBD_INLINE void push(T* at, const Vec3<V>& r, const Vec3<V>& p) const {
         const Mat3<V> turn = this->turn(at);
         const Sym3<V> s = in_axes(turn, this->inverse(at));
         this->note_push(at, this->center(at) + r, p);
         this->set_place(at, this->center(at) + this->inv_mass(at) * p, rotation(s * cross(r, p)) * turn);
     }
-    // Bring its two points together.
+    // Close the gap between its two points.
     PBD_INLINE void close() const {
         const V none = V(T(0));
         const int first = this->in.table.joints.data[2 * c], second = this->in.table.joints.data[2 * c + 1];
@@ -78,7 +78,7 @@ template <class Bodies> struct Joint : RigidLane<Bodies> {
     }
 };
 
-// Move bodies as their particles have been pushed and joints want, and particles with them.
+// Move bodies by the pushes on their particles and by joints, and particles with their bodies.
 template <class L, class Options, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, const Scratch& rigid, typename L::T h,
                                         int group, int thread, int thread_count) {
@@ -91,7 +91,7 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
             const V none = V(T(0));
-            if (any(on.load(at + BODY_TORN * LANES) > none)) on.change_weight(at, none);  // hands draw at it again
+            if (any(on.load(at + BODY_TORN * LANES) > none)) on.change_weight(at, none);  // hands may reach it again
             const Vec3<V> center = on.center(at), offset = on.offset(at);
             const Mat3<V> turn = on.turn(at);
             const V ball = on.size * in.table.radius.data[b], least = T(TORN) * ball;
@@ -124,7 +124,7 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
     }
     sync();
     const int joint_count = in.table.joints.shape[0] / 2;
-    if (thread == 0 && joint_count > 0) {  // they wait for each other
+    if (thread == 0 && joint_count > 0) {  // joints depend on each other
         for (int n = 0; n < JOINT_SWEEPS * joint_count; ++n) {
             const int k = n % joint_count, c = n / joint_count % 2 ? joint_count - 1 - k : k;
             for (int lane = 0; lane < L::ROUNDS; ++lane) Joint(in, lane, c).close();

@@ -1,17 +1,18 @@
-// Contacts of rigid bodies with each other, solved for whole bodies.
+// Contacts between rigid bodies, solved for whole bodies.
 //
-// Contacts between particles skip pairs of rigid bodies: they would push the centres of two balls, where friction has a
-// lever arm and takes angular momentum away. All balls of one body that a ball touches are one contact, along the mean
-// of their normals, which is nearly that of the surface. Its impulse pushes both bodies as a whole, by the inverse mass
-// 1 / M + (r x n) . I^-1 (r x n) that they have at that point, and is never negative; friction holds the point of
-// contact where it was on the other, with at most the coefficient times that of the push. Sweeps over all contacts, as
-// in rigid_contacts.h, alternate with contacts with colliders, so that the ground carries what does not lie on it.
+// Contacts between particles skip pairs of rigid bodies: they push the centres of balls, where friction has the wrong
+// lever arm and destroys angular momentum. Here all balls of one body that a given ball touches form one contact, along
+// the mean of their normals, which is nearly that of the surface. Its impulse acts on both bodies, whose inverse mass
+// at the point is 1 / M + (r x n) . I^-1 (r x n), and is never negative. Friction holds the contact point in place on
+// the other body with at most the coefficient times the normal impulse. Sweeps over all contacts, as in
+// rigid_contacts.h, alternate with contacts with colliders, so that the ground carries bodies that do not lie on it
+// themselves.
 //
-// Overlaps that were there before leave slowly: faster only by what gravity makes in two substeps, more for bodies that
-// are unlike, or what the sweeps leave would let stacks sink. What comes on faster than that goes back by the mean
-// restitution of the two.
+// Overlaps from before the substep are removed slowly, at a speed little above what gravity adds in two substeps.
+// Bodies of unequal mass part faster: otherwise the residual of the sweeps would let stacks sink. Faster approaches are
+// reflected with the mean restitution of the two bodies.
 //
-// Environments have different contacts, so these are plain numbers, one environment after the other, on one thread: an
+// Environments have different contacts, so this is scalar code, one environment after the other, on one thread. An
 // environment in which no bodies meet keeps its bits.
 #pragma once
 #include "rigid_bodies.h"
@@ -21,23 +22,23 @@ namespace pbd {
 // Sweeps over the contacts between bodies in a round, alternately forwards and backwards. With a third as many, stacks
 // creep until they fall; this many take a quarter more time.
 constexpr int MEETING_SWEEPS = 15;
-// Balls up to this many times their touching distance apart may touch in a later round.
+// Balls up to this multiple of their contact distance apart may touch in a later round.
 constexpr double MEETING_MARGIN = 1.2;
-// Square of the speed at which bodies leave an overlap without gravity, per radius of their balls [m/s^2].
+// Squared speed at which bodies leave an overlap without gravity, per radius of their balls [m/s^2].
 constexpr double MEETING_LEAVES = 0.05;
 
-// A contact between bodies b and c, as it is stored.
+// A stored contact between bodies b and c.
 template <class T> struct Meeting {
     Vec3<T> n;        // normal, from c to b
-    Vec3<T> r, q;     // levers of both [m]
-    Vec3<T> slip;     // in this substep [m]
-    T apart;          // how far they are to part [m]
-    T impulse;        // so far, times the substep [kg m]
-    Vec3<T> dragged;  // impulse of friction
+    Vec3<T> r, q;     // lever arms on both [m]
+    Vec3<T> slip;     // slip in this substep [m]
+    T apart;          // distance by which they are to be separated [m]
+    T impulse;        // normal impulse so far, times the substep [kg m]
+    Vec3<T> dragged;  // friction impulse
     T b, c;
-    T j, k;           // a ball of each
-    T along, beside;  // one over the inverse masses along the normal, and beside it
-    T bounces;        // whether it does
+    T j, k;           // a ball of each body
+    T along, beside;  // effective masses along and perpendicular to the normal
+    T bounces;        // 1 if it bounces, else 0
 };
 
 // One environment of a group.
@@ -53,7 +54,7 @@ template <class Bodies> struct RigidEnvironment {
     PBD_INLINE RigidEnvironment(const Bodies& in, int* near, int lane)
         : in(in), near(near), lane(lane), size(Bodies::VARIED ? in.parameters[Bodies::SIZE * LANES + lane] : T(1)) {}
 
-    // Number s of the balls that member j is near; their count for s = 0.
+    // Entry s of the list of balls near member j; entry 0 is their count.
     PBD_INLINE int& slot(int j, int s) const { return near[((size_t)j * (NEAR_SLOTS + 1) + s) * LANES + lane]; }
     PBD_INLINE Vec3<T> get(const T* from) const { return {from[lane], from[LANES + lane], from[2 * LANES + lane]}; }
     PBD_INLINE void put(T* to, const Vec3<T>& p) const {
@@ -68,10 +69,10 @@ template <class Bodies> struct RigidEnvironment {
         const Vec3<T> u = vector(b, k), v = vector(b, k + 3);
         return {u.x, u.y, u.z, v.x, v.y, v.z};
     }
-    // Where member j is now, or was in `of`.
+    // Position of member j in the array `of`: now, or at the start of the substep.
     PBD_INLINE Vec3<T> place(const T* of, int j) const { return get(of + ROW * (size_t)in.members[j] * LANES); }
 
-    // Add to each ball of body b that this thread looks after which balls of body c it is near.
+    // List the balls of body c near each ball of body b that this thread handles.
     PBD_INLINE void find_near(int b, int c, int thread, int thread_count) const {
         PBD_CONTRACT_ON
         const auto& table = in.table;
@@ -87,7 +88,7 @@ template <class Bodies> struct RigidEnvironment {
             PBD_CONTRACT_ON
             return wp::max(size * box[axis] - at, at - size * box[3 + axis]) > far;
         };
-        // A ball is looked after by the same thread for every pair of bodies.
+        // The same thread handles a ball for every pair of bodies.
         for (int j = in.offsets[b] + thread; j < in.offsets[b] + table.colliding.data[b]; j += thread_count) {
             const Vec3<T> here = place(in.x, j), inside = transposed_times(turn, here - other) + offset;
             if (beyond(inside.x, 0) || beyond(inside.y, 1) || beyond(inside.z, 2)) continue;
@@ -101,7 +102,7 @@ template <class Bodies> struct RigidEnvironment {
     }
 };
 
-// List the balls of other bodies that each ball is near.
+// List the balls of other bodies near each ball.
 template <class L, class Options, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void find_near_bodies(const Model& model, const Body& body, const Scratch& rigid, int group,
                                            int thread, int thread_count) {
@@ -133,17 +134,14 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
     PBD_INLINE Meetings(const Bodies& in, int* near, int lane, Meeting<T>* list, int room)
         : Base(in, near, lane), list(list), room(room) {}
 
-    // Find what touches, with the deepest overlap that is to be taken away, and the slip so far.
-    //
-    // h:       substep [s].
-    // resting: speed below which nothing bounces [m/s].
+    // Collect contacts, with the overlap to be removed and the slip so far.
     PBD_INLINE void collect(T h, T resting) {
         PBD_CONTRACT_ON
         const auto& table = this->in.table;
         for (int j = 0; j < table.members.shape[0]; ++j) {
             const int number = this->slot(j, 0), b = table.body_of.data[j];
             for (int s = 1; s <= number && count < room;) {
-                // All that a ball touches of one body is one contact, along the mean normal.
+                // All balls of one body that this ball touches form one contact, along the mean normal.
                 const int c = table.body_of.data[this->slot(j, s)];
                 const Vec3<T> here = this->place(this->in.x, j), start = this->place(this->in.previous, j);
                 const T mine = this->size * table.radius.data[b], its = this->size * table.radius.data[c];
@@ -167,7 +165,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 if (!(much > T(1e-3) * overlaps)) continue;
                 const Vec3<T> n = (T(1) / much) * sum, gone = (T(1) / overlaps) * went;
                 const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
-                // No faster out of an overlap than that: balls on their way out get no further push.
+                // Limit the speed of leaving an overlap: balls already on their way out get no further push.
                 const T ratio = light(b) / light(c), uneven = root(wp::min(wp::max(ratio, T(1) / ratio), T(16)));
                 const T comes = -dot(gone, n);
                 const T leaves = h * (uneven * resting + root(T(MEETING_LEAVES) * wp::min(mine, its)));
@@ -184,12 +182,12 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // The point of contact has moved with balls that have turned about their middles.
+    // Rotation of body b in the substep: contact points move with balls that turn about their centres.
     PBD_INLINE Vec3<T> turned(int b) const {
         return sine_vector(this->rows(b, BODY_TURN), this->rows(b, BODY_START_TURN));
     }
 
-    // Find the inverse inertia of each body in the axes of the world; it has not been moved nor turned yet.
+    // Compute the inverse inertia of each body in world axes, and reset its displacement and rotation.
     PBD_INLINE void prepare() const {
         for (int b = 0; b < this->in.count(); ++b) {
             const Sym3<T> s = in_axes(this->rows(b, BODY_TURN), this->symmetric(b, BODY_INVERSE));
@@ -206,7 +204,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         const Vec3<T> c = cross(r, n);
         return light(b) + dot(c, this->symmetric(b, BODY_WORLD) * c);
     }
-    // Push body b at r.
+    // Apply the impulse p to body b at r.
     PBD_INLINE void push(int b, const Vec3<T>& r, const Vec3<T>& p) const {
         T* const gone = this->column(b, BODY_GONE);
         T* const turn = this->column(b, BODY_GONE + 3);
@@ -219,12 +217,12 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             this->put(moment, this->get(moment) + cross(this->vector(b, BODY_CENTER) + r, p));
         }
     }
-    // How far the point at r of body b has been moved.
+    // Displacement of the point at r of body b.
     PBD_INLINE Vec3<T> moved(int b, const Vec3<T>& r) const {
         return this->vector(b, BODY_GONE) + cross(this->vector(b, BODY_GONE + 3), r);
     }
 
-    // Find how much each contact gives way to an impulse.
+    // Find the effective masses of each contact.
     PBD_INLINE void weigh() const {
         PBD_CONTRACT_ON
         const Vec3<T> axes[] = {{T(1), T(0), T(0)}, {T(0), T(1), T(0)}, {T(0), T(0), T(1)}};
@@ -239,9 +237,9 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Find impulses that fit together.
+    // Find consistent impulses by sweeps over all contacts.
     //
-    // roughness: factor of friction in this environment.
+    // roughness: friction factor of the environment.
     PBD_INLINE void sweep(T roughness) const {
         PBD_CONTRACT_ON
         for (int m = 0; m < MEETING_SWEEPS * count; ++m) {
@@ -265,7 +263,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Make the impulses of contacts that bounce smaller if they gain energy, as those of rigid_contacts.h.
+    // Scale down the impulses of bouncing contacts if they gain energy, as in rigid_contacts.h.
     PBD_INLINE void keep_energy() const {
         PBD_CONTRACT_ON
         T before = T(0), change = T(0);
@@ -289,10 +287,10 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Note what contacts push balls by.
+    // Record the pushes of contacts on balls.
     //
-    // pushes:  sums for each particle, over their masses [m].
-    // density: factor of masses in this environment, but for its size.
+    // pushes:  sums for each particle, divided by its mass [m].
+    // density: mass factor of the environment, apart from its size.
     PBD_INLINE void note_pushes(T* pushes, T density) const {
         PBD_CONTRACT_ON
         const T heavier = density * this->size * this->size * this->size;
@@ -308,7 +306,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Move bodies to where impulses take them, and particles with them.
+    // Move bodies by their impulses, and particles with them.
     PBD_INLINE void move() const {
         PBD_CONTRACT_ON
         const auto& table = this->in.table;
@@ -336,14 +334,15 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
     }
 };
 
-// Push bodies off each other; the first round says in rigid.busy and rigid.met where some meet.
-// bouncy: whether some of them have a restitution.
+// Separate bodies that overlap. The first round records in rigid.busy and rigid.met where bodies meet.
+//
+// bouncy: whether some bodies have a restitution.
 template <class L, class Options, bool bouncy, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                       int round, int group, int thread) {
     using T = typename L::T;
     using Bodies = RigidBodies<L, Options, decltype(model.rigid)>;
-    if (thread == 0) {  // contacts wait for each other
+    if (thread == 0) {  // contacts depend on each other
         const Bodies in(model.rigid, body, rigid, group);
         int* const near = rigid.near.data + (size_t)group * rigid.near.shape[1];
         const auto list = (Meeting<T>*)(rigid.meetings.data + (size_t)group * rigid.meetings.shape[1]);

@@ -1,21 +1,21 @@
-// How rigid bodies move: where they are at first, their free motion, and the velocity that they end a substep with.
+// Motion of rigid bodies: their initial pose, free motion, and velocity at the end of a substep.
 //
-// A substep turns a body by the rotation vector p that solves I(exp(p / 2) R) p / h = L: the implicit midpoint rule,
-// which keeps the angular momentum L to rounding where nothing acts, and the energy up to third order in h. L comes
-// from the particles as they were predicted, so that gravity, forces and wind are in it. Where it ends up after
-// constraints and contacts, L follows from the turn by the same formula, and particles get the velocities of the rigid
-// motion that has it.
+// A substep turns a body by the rotation vector p that solves I(exp(p / 2) R) p / h = L. This implicit midpoint rule
+// conserves the angular momentum L of a free body to rounding, and its energy to third order in h. L is that of the
+// predicted particles, so gravity, forces and wind are included. After constraints and contacts, the same formula gives
+// L from the total rotation, and particles get the velocities of the rigid motion with this L.
 #pragma once
 #include "rigid_pulls.h"
 
 namespace pbd {
 
-// Rounds of the iteration for the turn. Each takes off what is left by half the angle of a substep or more.
+// Fixed-point iterations for the rotation. Each reduces the error at least by the factor of half the angle of a
+// substep.
 constexpr int TURN_ROUNDS = 6;
 
-// Store the offset of the centre of mass of body b, one over its mass, its inertia tensor and the inverse of that.
+// Store the offset of body b's centre of mass, its inverse mass, inertia tensor and the inverse of that.
 //
-// mass: of a member.
+// mass: function of a member's index.
 template <class Lane, class Mass> PBD_INLINE void note_masses(const Lane& on, int b, typename Lane::T* to, Mass mass) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
@@ -41,9 +41,9 @@ template <class Lane, class Mass> PBD_INLINE void note_masses(const Lane& on, in
     on.store_symmetric(to + (BODY_INVERSE - BODY_OFFSET) * LANES, inverse_of(inertia));
 }
 
-// Find the place and rotation of body b by the places of its members before the substep. Their masses are noted.
+// Fit the position and rotation of body b to its members before the substep. Their masses are stored already.
 //
-// torn: 1 where hands are torn out of it, else 0.
+// torn: 1 where the body is torn from its hands, else 0.
 template <int SQUARINGS, class Lane> PBD_INLINE void fit_body(const Lane& on, int b, typename Lane::V torn) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
@@ -66,7 +66,8 @@ template <int SQUARINGS, class Lane> PBD_INLINE void fit_body(const Lane& on, in
     on.set_place(at, center + turn * (offset - middle), turn);
 }
 
-// 1 if hands are torn out of body b, else 0: its free particles then are not where a fit to all of them says.
+// 1 where body b is torn from its hands, else 0: its free particles are then not where a fit to all particles puts
+// them.
 template <class Lane> PBD_INLINE typename Lane::V is_torn(const Lane& on, int b) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
@@ -85,7 +86,7 @@ template <class Lane> PBD_INLINE typename Lane::V is_torn(const Lane& on, int b)
     return torn;
 }
 
-// Find bodies in their particles: centre, rotation, mass and inertia.
+// Compute pose, mass and inertia of bodies from their particles.
 template <class L, class Options, int SQUARINGS, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, const Scratch& rigid, int group, int thread,
                                       int thread_count) {
@@ -113,7 +114,7 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
     }
 }
 
-// Turn the prediction of particles into the free motion of their body.
+// Turn the predicted motion of particles into the free motion of their body.
 template <class L, class Options, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, const Scratch& rigid, int group, int thread,
                                       int thread_count) {
@@ -159,9 +160,9 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
     sync();
 }
 
-// Give particles the velocities of their body, by the positions before the substep: previous = x - h v.
+// Give particles the velocities of their body by setting the positions before the substep: previous = x - h v.
 //
-// bouncing: store velocities too.
+// bouncing: also store velocities.
 template <class L, class Options, bool bouncing, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, const Scratch& rigid, typename L::T inv_h,
                                         int group, int thread, int thread_count) {
@@ -176,7 +177,7 @@ inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, co
             const RigidLane on(in, lane);
             const Vec3<V> center = on.center(at);
             const Mat3<V> before = on.load_rows(at + BODY_START_TURN * LANES), m = on.turn(at);
-            // Rounding makes a little more or less than a rotation of it: one step of Newton's iteration.
+            // Restore orthogonality, lost to rounding, by one step of Newton's iteration.
             const Mat3<V> square = {{dot(m.a, m.a), dot(m.a, m.b), dot(m.a, m.c)},
                                     {dot(m.a, m.b), dot(m.b, m.b), dot(m.b, m.c)},
                                     {dot(m.a, m.c), dot(m.b, m.c), dot(m.c, m.c)}};

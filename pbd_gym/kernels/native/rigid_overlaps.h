@@ -1,35 +1,35 @@
-// How rigid bodies leave what they overlap with.
+// How rigid bodies leave overlaps with colliders.
 //
-// An overlap that a substep begins with is not a speed: a body pushed out of it at once would be thrown. So contacts
-// leave it alone, and here the body is moved out gradually, together with its place before the substep.
+// Overlap that existed before the substep must not become speed: a body pushed out at once would be thrown. Contacts
+// ignore it, and here the body and its position before the substep are moved out gradually.
 //
-// Every overlap is a spring. The body is moved towards where these balance: out of a floor, or to the middle between
-// two plates that are closer together than it is thick. What is left of springs there squeezes it, and counts as
-// pressure for friction. Springs of all its contacts with one collider are together so stiff that, for an overlap d,
-// they press by M d / SQUEEZE_TIME^2, whatever the substep is.
+// Each overlap acts as a spring. The body is moved towards the equilibrium of all springs: out of a floor, or to the
+// middle between two plates that are closer together than it is thick. Spring forces that remain at equilibrium squeeze
+// the body, and count as normal load for friction. The springs of all contacts with one collider together press with M
+// d / SQUEEZE_TIME^2 at an overlap d, whatever the substep.
 #pragma once
 #include "rigid_bodies.h"
 
 namespace pbd {
 
-// Time in which overlaps leave [s].
+// Time in which overlaps are removed [s].
 constexpr double LEAVING_TIME = 0.02;
-// Time that sets the stiffness of springs [s]: at an overlap of 0.04 mm they press with the weight of the body.
+// Time constant that sets the spring stiffness [s]: at an overlap of 0.04 mm they press with the weight of the body.
 constexpr double SQUEEZE_TIME = 2e-3;
 // Overlaps below this share of a ball's radius are rounding.
 constexpr double LEAST_OVERLAP = 2e-5;
-// Rounds in which it is found which springs still press.
+// Iterations to find the set of springs that still press.
 constexpr int SPRING_ROUNDS = 5;
-// Springs that hold a body in place in directions in which nothing presses, as a share of a contact's.
+// Stiffness of springs that hold a body in directions without contact, relative to a contact's.
 constexpr double SPRING_FLOOR = 1e-4;
 
-// How a body gives way to impulses: what they have moved and turned it by.
+// Response of a body to impulses: its displacement and rotation so far.
 template <class V> struct PushedBody {
     V inv_mass;
-    Sym3<V> lightness;  // inverse of the inertia tensor in the axes of the world
+    Sym3<V> lightness;  // inverse inertia tensor in world axes
     Vec3<V> gone, turn;
 
-    // Push it at r.
+    // Apply the impulse p at r.
     PBD_INLINE void push(const Vec3<V>& r, const Vec3<V>& p) {
         gone = gone + inv_mass * p;
         turn = turn + lightness * cross(r, p);
@@ -39,25 +39,25 @@ template <class V> struct PushedBody {
         const Vec3<V> c = cross(r, n);
         return inv_mass + dot(c, lightness * c);
     }
-    // How far its point at r has moved.
+    // Displacement of its point at r.
     PBD_INLINE Vec3<V> moved(const Vec3<V>& r) const { return gone + cross(turn, r); }
 };
 
-// Least share of its diagonal that a pivot has, well above rounding: what is held turns some thousand times as easily
-// as it moves, and would be thrown to the other end of the world.
+// Smallest pivot, relative to the diagonal element; well above rounding. A held body turns some thousand times as
+// easily as it moves, and rounding in its pivots would throw it far away.
 constexpr double PIVOT_FLOOR = 1e-6;
 
-// Symmetric positive definite equations in six unknowns, by rows below the diagonal.
+// Symmetric positive definite system in six unknowns, stored as its lower triangle.
 template <class V> struct SixEquations {
-    // Six numbers side by side. A local array `V[6]` of another template must not be handed to this one: there V may be
-    // a vector at any address (`Register`), and as an argument of a template it is one at a multiple of its size.
+    // Row of six numbers. Do not pass a plain `V[6]` of another template here: there V may be a vector of any alignment
+    // (`Register`), but as a template argument it is one aligned to its size.
     struct Row {
         V of[6];
     };
     V matrix[6][6];
     V side[6];
 
-    // Add m times the square of a row, and m times a number of it.
+    // Add m times the outer square of a row to the matrix, and m times `number` times the row to the right-hand side.
     PBD_INLINE void add(V m, const Row& row, V number) {
         PBD_CONTRACT_ON
         for (int i = 0; i < 6; ++i) {
@@ -66,7 +66,7 @@ template <class V> struct SixEquations {
             side[i] += scaled * number;
         }
     }
-    // Solve by Cholesky's factors; the unknowns are then in `side`.
+    // Solve by Cholesky factorisation; `side` then holds the unknowns.
     PBD_INLINE void solve() {
         PBD_CONTRACT_ON
         using T = Element<V>;
@@ -113,21 +113,21 @@ template <class Lane> struct BodySprings {
           turn(on.turn(on.in.body(b))) {}
 
     PBD_INLINE T* number(int c, int column) const { return on.in.contact(b, c) + column * LANES; }
-    // How a contact gets deeper as the body moves and turns.
+    // Derivative of a contact's depth by the translation and rotation of the body, negated.
     PBD_INLINE Row row(int c) const {
         const Vec3<V> n = on.load3(number(c, TOUCH_NORMAL));
         const Vec3<V> r = turn * on.touch_in(b, c, offset) - on.size * on.in.table.radius.data[b] * n;
         const Vec3<V> spin = cross(r, n);
         return {{n.x, n.y, n.z, spin.x, spin.y, spin.z}};
     }
-    // What is left of an overlap after the body has gone a way.
+    // Overlap that remains after a displacement of the body.
     PBD_INLINE V left(int c, const Row& row, const Row& way) const {
         PBD_CONTRACT_ON
         V depth = on.load(number(c, TOUCH_EARLY));
         for (int k = 0; k < 6; ++k) depth -= row.of[k] * way.of[k];
         return depth;
     }
-    // Whether something overlaps in some lane; finds the share that each contact has in its collider's.
+    // Whether anything overlaps in some lane; also sets the share of each contact in its collider's springs.
     PBD_INLINE bool overlap() const {
         const V none = V(T(0)), one = V(T(1));
         bool found = false;
@@ -142,7 +142,7 @@ template <class Lane> struct BodySprings {
         }
         return found;
     }
-    // Find the way on which springs balance, from where the body is.
+    // Find the displacement to the equilibrium of the springs.
     PBD_INLINE Row balance() const {
         const V none = V(T(0)), least = V(T(SPRING_FLOOR));
         const T* const at = on.in.body(b);
@@ -174,7 +174,7 @@ template <class Lane> struct BodySprings {
     }
 };
 
-// Move body b, and where it was before the substep, some way out of what it overlaps with, and find what squeezes it.
+// Move body b and its position before the substep part of the way out of overlaps, and find the loads that squeeze it.
 template <class Lane> PBD_INLINE void leave_overlaps(const Lane& on, int b, int count, typename Lane::T h) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
@@ -187,7 +187,7 @@ template <class Lane> PBD_INLINE void leave_overlaps(const Lane& on, int b, int 
     const V none = V(T(0)), pressure = V(h * h * T(1.0 / (SQUEEZE_TIME * SQUEEZE_TIME))) / on.inv_mass(at);
     for (int c = 0; c < count; ++c) {
         const auto row = springs.row(c);
-        // Less what the floor leaves of every overlap.
+        // Minus the residual that the holding springs leave of every overlap.
         const V left = springs.left(c, row, way) - T(2.0 * SPRING_FLOOR) * on.load(springs.number(c, TOUCH_EARLY));
         on.store(springs.number(c, TOUCH_LOAD),
                  left > none ? pressure * on.load(springs.number(c, TOUCH_SHARE)) * left : none);
@@ -197,7 +197,7 @@ template <class Lane> PBD_INLINE void leave_overlaps(const Lane& on, int b, int 
                   spin = share * Vec3<V>{way.of[3], way.of[4], way.of[5]};
     const Mat3<V> turn = rotation(spin);
     const Vec3<V> start = on.load3(at + BODY_START * LANES), center = springs.center;
-    // Where it was is turned about the same point.
+    // Its earlier pose is rotated about the same point.
     on.store3(at + BODY_START * LANES, start + (gone + cross(spin, start - center)));
     on.store_rows(at + BODY_START_TURN * LANES, turn * on.load_rows(at + BODY_START_TURN * LANES));
     const Mat3<V> now = turn * springs.turn;

@@ -1,20 +1,21 @@
-// Pulls of rigid bodies at hands.
+// Forces of rigid bodies on the hands that hold them.
 //
-// A held particle goes where its hand goes, whatever the body does, so the rest of the body does not keep its momentum.
-// Whatever is missing at the end of a substep, of the momentum it had and of all pushes since, the held particles have
-// taken up: that is the pull at the hand. How far they have moved tells nothing, since they count as heavy.
+// A held particle follows its hand whatever the body does, so the body alone does not conserve its momentum. The
+// momentum that is missing at the end of a substep, compared with its initial momentum plus all pushes since, was taken
+// up by the held particles: that is the force at the hand. Their displacement says nothing about it, since they count
+// as heavy.
 //
-// Several hands share force and moment as the least forces do that add up to both. About a line through two of them
-// there is none.
+// Several hands share force and moment by the smallest forces that add up to both. A moment about the line through two
+// hands is not carried.
 #pragma once
 #include "rigid_bodies.h"
 
 namespace pbd {
 
-// Share of the moments of inertia of what is held, each of unit mass, that keeps their inverse finite.
+// Regularisation of the inertia of the held points (unit masses), as a share of it.
 constexpr double PULL_FLOOR = 1e-4;
 
-// Begin a substep with the momentum that the particles of body b were predicted with.
+// Begin a substep: store the momentum of body b's predicted particles.
 template <class Lane> PBD_INLINE void begin_pull(const Lane& on, int b) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
@@ -32,9 +33,9 @@ template <class Lane> PBD_INLINE void begin_pull(const Lane& on, int b) {
     }
 }
 
-// End it with the momentum that they have: share what is missing among those that are held.
+// End a substep: compare with the momentum that they have now, and share the difference among held particles.
 //
-// gone, swept: what the body has moved and turned by, as its velocities have it.
+// gone, swept: displacement and rotation of the body according to its velocities.
 template <class Lane, class Body>
 PBD_INLINE void share_pull(const Lane& on, const Body& body, int b, const Vec3<typename Lane::V>& gone,
                            const Vec3<typename Lane::V>& swept) {

@@ -1,20 +1,20 @@
-// Rooms: what overlaps where it was put, by a scene or by hand, is not thrown.
+// Rooms: bodies that a scene or a user places in an overlap are not thrown apart.
 //
-// Out of an overlap that came about by itself members part at metres per second: heaps that are pressed need that, and
-// the work has been done on them. One that was put there has done no work. So the first substep finds how deep it is,
-// and each member leaves others half of the most that it overlaps one by: they touch that much later, and are stopped
-// there. The room shrinks slowly, and parts them as it does, but no further than they have parted, so that bodies that
-// are caught in each other are not pressed. What the weight of a stack makes it sink by does not count.
+// Members part at metres per second from an overlap that arose in the simulation: compressed heaps need that, and the
+// work was done on them. A placed overlap has done no work. The first substep therefore measures it, and each member
+// leaves others half of its largest overlap as room: contact begins that much later. The room shrinks slowly,
+// separating the members as it does, but no faster than they have separated, so that bodies caught in each other are
+// not pressed. How far the weight of a stack makes it sink does not count.
 //
-// What counts is how deep members overlap where the substep began, of all pairs that are near enough to touch now. So
-// rooms depend neither on which pairs are listed nor on other environments. They are remembered (body.memory), in the
-// sizes of the scene, and -1 until somebody has looked.
+// The overlap is measured at the start of the substep, for all pairs near enough to touch now. So rooms depend neither
+// on which pairs are listed nor on other environments. They are stored in body.memory at the scale of the scene, and
+// are -1 until first measured.
 #pragma once
 #include "contact_geometry.h"
 
 namespace pbd {
 
-// The same member where it was at the start of the substep.
+// The same member at its position at the start of the substep.
 template <class M> PBD_INLINE M as_placed(M m) {
     m.x = m.px;
     m.y = m.py;
@@ -22,7 +22,7 @@ template <class M> PBD_INLINE M as_placed(M m) {
     return m;
 }
 
-// By how much two members overlapped at the start of the substep, in the sizes of the scene; 0 if they did not.
+// Overlap of two members at the start of the substep, at the scale of the scene; 0 if there was none.
 template <class L, class Options>
 PBD_INLINE typename L::V placed_overlap(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
                                         const ContactScales<typename L::T>& scales) {
@@ -33,12 +33,12 @@ PBD_INLINE typename L::V placed_overlap(const Member<L, Options::RIGID>& a, cons
     return t.inside > T(0) ? t.overlap * V(scales.inv_size) : V(T(0));
 }
 
-// Room of a member from now on.
+// Updated room of a member.
 //
-// room:    so far.
-// most:    the most by which it overlapped another.
-// parting: how much sooner two members touch after a round of contacts.
-// fall:    how far gravity moves what is at rest in a substep.
+// room:    room so far.
+// most:    its largest overlap with another member.
+// parting: distance by which contact begins earlier after each round.
+// fall:    displacement by gravity of a body at rest in a substep.
 template <class T> PBD_INLINE T next_room(T room, T most, T parting, T fall) {
     PBD_CONTRACT_ON
     const T half = T(0.5) * most, step = T(0.5) * parting;
@@ -46,8 +46,8 @@ template <class T> PBD_INLINE T next_room(T room, T most, T parting, T fall) {
     return wp::max(wp::min(wp::max(room - step, half - parting - fall), room), T(0));
 }
 
-// Let what pushes a member out of where it was put not count as what its line leans on. Beside surfaces no line leans
-// on anything, and what colliders take up of such a push does count.
+// Do not let pushes out of a placed overlap count as support for a line. Next to surfaces, lines do not lean on
+// anything, and the reaction of colliders to such a push does count.
 template <class Group> PBD_INLINE void forget_push(const Group& in, int k, int lane) {
     PBD_CONTRACT_ON
     if (Group::Options::SURFACES || in.body.untouched.shape[0] == 0) return;

@@ -1,10 +1,10 @@
-// Rotations: the one nearest to a matrix, and rotation vectors.
+// Rotations: the nearest rotation of a matrix, and rotation vectors.
 #pragma once
 #include "algebra.h"
 
 namespace pbd {
 
-// Symmetric 4x4 matrix that weighs quaternions, which has them as its eigenvectors.
+// Symmetric 4x4 matrix whose dominant eigenvector is a quaternion.
 template <class V> struct QuaternionMatrix {
     V ww, xx, yy, zz, wx, wy, wz, xy, xz, yz;
 
@@ -45,16 +45,16 @@ template <class V> struct QuaternionMatrix {
 
 // Proper rotation R (det +1) with the largest R : A, hence the smallest |A - R|, of any 3x3 matrix A.
 //
-// For a unit quaternion q, R(q) : A = q . N q with a symmetric trace-free 4x4 matrix N whose eigenvalues are
-// s1 + s2 + s3, s1 - s2 - s3, ... for the singular values s of A, of which the smallest has the sign of det A
-// (Horn 1987, doi:10.1364/JOSAA.4.000629). The wanted q belongs to the largest. It is found by squaring
-// N + sqrt(3) |A| I, which has no negative eigenvalue, again and again at unit trace: this converges to the projection
-// on the eigenvectors of the largest eigenvalue, and its column with the largest diagonal is q. Nothing depends on a
-// start value, a flat or inverted A needs no case of its own, and where several rotations are equally near (rank one,
-// say, or a zero matrix, which gives I) the projection still holds one of them.
+// For a unit quaternion q, R(q) : A = q . N q with a symmetric trace-free 4x4 matrix N whose eigenvalues are s1 + s2 +
+// s3, s1 - s2 - s3, ... for the singular values s of A, the smallest of which has the sign of det A (Horn 1987,
+// doi:10.1364/JOSAA.4.000629). The wanted q belongs to the largest eigenvalue. Squaring N + sqrt(3) |A| I, which has no
+// negative eigenvalue, repeatedly at unit trace converges to the projection on the eigenvectors of the largest
+// eigenvalue; its column with the largest diagonal element is q. There is no dependence on a start value, and flat or
+// inverted A need no special case. Where several rotations are equally near (A of rank one, or zero, which gives I),
+// the projection still yields one of them.
 //
-// Eigenvectors of the next eigenvalue l2 are damped by ((l2 + r) / (l1 + r))^(2^k), with r = sqrt(3) |A| and k
-// squarings, an even number. What rounding leaves is of the order eps |A| / (s2 + s3), as for any method.
+// Eigenvectors of the next eigenvalue l2 are damped by ((l2 + r) / (l1 + r))^(2^k), with r = sqrt(3) |A| and an even
+// number k of squarings. The rounding error is of the order eps |A| / (s2 + s3), as for any method.
 template <int SQUARINGS, class V> PBD_INLINE Mat3<V> nearest_rotation(const Mat3<V>& m) {
     PBD_CONTRACT_ON
     static_assert(SQUARINGS % 2 == 0, "the matrix is squared twice between two scalings");
@@ -74,12 +74,13 @@ template <int SQUARINGS, class V> PBD_INLINE Mat3<V> nearest_rotation(const Mat3
                              (a.z + c.x) * scale,
                              (b.z + c.y) * scale};
     for (int round = 0; round < SQUARINGS / 2; ++round) {
-        // The square of a 4x4 matrix of unit trace has a trace of at least 1/4, the square of that 1/64.
+        // The square of a 4x4 matrix of unit trace has a trace of at least 1/4, and the square of that of at least
+        // 1/64.
         n.square();
         n.square();
         n.scale(T(1) / (n.ww + n.xx + n.yy + n.zz));
     }
-    // The column with the largest diagonal; w wins a draw, so that a zero matrix gives the identity.
+    // The column with the largest diagonal element; w wins ties, so that a zero matrix gives the identity.
     V qw = n.ww, qx = n.wx, qy = n.wy, qz = n.wz, best = n.ww;
     auto more = n.xx > best;
     qw = more ? n.wx : qw;
@@ -98,7 +99,7 @@ template <int SQUARINGS, class V> PBD_INLINE Mat3<V> nearest_rotation(const Mat3
     qx = more ? n.xz : qx;
     qy = more ? n.yz : qy;
     qz = more ? n.zz : qz;
-    // R of q / |q|: every product of two components is scaled by 2 / |q|^2, and no root is needed.
+    // R of q / |q|: products of two components are scaled by 2 / |q|^2, and no square root is needed.
     const V two = T(2) / (qw * qw + qx * qx + qy * qy + qz * qz);
     const V sx = two * qx, sy = two * qy, sz = two * qz;
     return {{T(1) - sy * qy - sz * qz, sx * qy - sz * qw, sx * qz + sy * qw},
@@ -106,7 +107,7 @@ template <int SQUARINGS, class V> PBD_INLINE Mat3<V> nearest_rotation(const Mat3
             {sx * qz - sy * qw, sy * qz + sx * qw, T(1) - sx * qx - sy * qy}};
 }
 
-// Write the rotation nearest to a matrix, both by rows, with a number for each lane.
+// Write the nearest rotation of a matrix, both by rows, with a number per lane.
 template <class L, int SQUARINGS, class Array>
 inline CUDA_CALLABLE void rotate(const Array& matrices, const Array& rotations) {
     using T = typename L::T;
@@ -124,7 +125,7 @@ inline CUDA_CALLABLE void rotate(const Array& matrices, const Array& rotations) 
     }
 }
 
-// Rotation of a rotation vector p of the length t, from e = sin(t) / t and f = (1 - cos(t)) / t^2 (Rodrigues).
+// Rotation matrix of a rotation vector p of length t, from e = sin(t) / t and f = (1 - cos(t)) / t^2 (Rodrigues).
 template <class V> PBD_INLINE Mat3<V> rodrigues(const Vec3<V>& p, V e, V f) {
     PBD_CONTRACT_ON
     const V one = V(Element<V>(1));
@@ -135,10 +136,10 @@ template <class V> PBD_INLINE Mat3<V> rodrigues(const Vec3<V>& p, V e, V f) {
             {xz - e * p.y, yz + e * p.x, one - xx - yy}};
 }
 
-// Rotation of a rotation vector.
+// Rotation matrix of a rotation vector.
 //
-// sin(t) / t and (1 - cos(t)) / t^2 by their series, which is exact to rounding for half a turn in a substep, more than
-// any body makes that does not fly apart.
+// sin(t) / t and (1 - cos(t)) / t^2 are evaluated by series that are exact to rounding up to half a turn per substep,
+// more than any body makes without flying apart.
 template <class V> PBD_INLINE Mat3<V> rotation(const Vec3<V>& p) {
     PBD_CONTRACT_ON
     using T = Element<V>;
@@ -152,7 +153,7 @@ template <class V> PBD_INLINE Mat3<V> rotation(const Vec3<V>& p) {
     return rodrigues(p, a, b);
 }
 
-// Half of m n^-1 less its transpose, as a vector: sin(t) along the axis, for a turn by t from n to m.
+// Vector of the antisymmetric part of m n^-1: sin(t) along the axis, for a rotation by t from n to m.
 template <class V> PBD_INLINE Vec3<V> sine_vector(const Mat3<V>& m, const Mat3<V>& n) {
     PBD_CONTRACT_ON
     using T = Element<V>;

@@ -1,4 +1,4 @@
-// What carries a particle of a line, or is near it: a row of body.support.
+// The collider that carries a particle of a line, or is near it: a row of body.support.
 //
 // See kernels/colliders/supports.py.
 #pragma once
@@ -6,20 +6,21 @@
 
 namespace pbd {
 
-// Numbers of a row, and the place of some of them: outward normal, what lines have pressed the particle by [m], what
-// they press it by for friction alone [m], how far they may press it in yet [m], whether the collider carries it, how
-// high it is above the contact surface [m], number of the collider from 1 on, radius of its bends [m], friction, and
-// how far its surface has gone in the substep [m], whether the particle was in it when the substep began, and how taut
-// a line that begins there and goes round something was last in the control step: h^2 w sum(f / length), see lines.h.
+// Size of a row, and offsets of its fields. In order: outward unit normal (3); how far lines have pressed the particle
+// into the collider [m]; how far they press it for friction alone [m]; how far they may still press it in [m]; whether
+// the collider carries it; height above the contact surface [m]; number of the collider, from 1; bend radius of the
+// collider [m]; kinetic and static friction; displacement of the surface in the substep (3) [m]; whether the particle
+// was inside when the substep began; and the last tension in this control step, h^2 w sum(f / length) as in lines.h, of
+// a wrapped line that begins at the particle.
 constexpr int SUPPORT = 17, PRESSED = 3, GRIPPED = 4, ROOM = 5, TOUCHES = 6, HEIGHT = 7, COLLIDER = 8, BEND = 9,
               KINETIC = 10, STATIC = 11, TRAVEL = 12, OVERLAPS = 15, TENSION = 16;
-// Share of the contact radius within which a collider carries a particle, and by which tension takes it in.
+// Share of the contact radius within which a collider carries a particle, and by which line tension may press it in.
 constexpr double CARRIED = 1.0 / 64.0;
-// Share of it that a particle may be in a collider by, for a line to go round that. Deeper, a way along the surface
-// beside it is too much longer than its own.
+// Largest depth at which a line is still wrapped round the collider, as a share of the contact radius. From deeper
+// inside, the way along the surface would be much longer than the line's own.
 constexpr double SUNKEN = 0.3;
 
-// Forget what carried particle i.
+// Reset the support of particle i.
 template <class L, class Table, class Body>
 inline CUDA_CALLABLE void clear_support(Table& colliders, Body& body, int i) {
     using T = typename L::T;
@@ -27,13 +28,13 @@ inline CUDA_CALLABLE void clear_support(Table& colliders, Body& body, int i) {
     T* const row = (T*)wp::address(body.support, i, 0);
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         for (int number = 0; number <= COLLIDER; ++number) L::store(row + number * L::LANES, lane, V(T(0)));
-        T* const overlaps = row + OVERLAPS * L::LANES;  // what contacts found in the last substep
+        T* const overlaps = row + OVERLAPS * L::LANES;  // set by contacts in the last substep
         L::store(overlaps, lane, L::load(overlaps, lane) > T(1) ? V(T(1)) : V(T(0)));
         L::store(row + HEIGHT * L::LANES, lane, V(T(colliders.line_reach)));
     }
 }
 
-// Note the collider that particle i is near, if it is the nearest so far.
+// Record a collider near particle i, if it is the nearest so far.
 template <class L, class Table, class Body, class Near>
 inline CUDA_CALLABLE void note_support(Table& colliders, Body& body, int i, Near& near) {
     using T = typename L::T;
@@ -48,7 +49,7 @@ inline CUDA_CALLABLE void note_support(Table& colliders, Body& body, int i, Near
         PBD_CONTRACT_OFF
         const V none = V(T(0)), depth = L::load(near.depth.c, lane), inside = L::load(near.inside.c, lane);
         const auto nearer = L::load(row + HEIGHT * LANES, lane) + depth > T(0);
-        // What was in it by more when the substep began does not lie on it.
+        // A particle that was deeper inside at the start of the substep overlaps the collider, and does not lie on it.
         const auto carried = (depth + reach > T(0)) & !((depth > reach) & (inside > reach));
         const auto put = [&](int number, V value) {
             T* const to = row + number * LANES;

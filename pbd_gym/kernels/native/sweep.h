@@ -1,26 +1,26 @@
-// The sweep over the constraints of one kind: what all kinds share of a Gauss-Seidel or Jacobi iteration.
+// Sweep over the constraints of one kind: the parts of a Gauss-Seidel or Jacobi iteration that all kinds share.
 //
-// A projection reads and writes the particles of a constraint through an access. OneConstraint is one constraint in
-// every lane; ConstraintBatch is several of a colour in a lone environment, which fill the vector units instead. The
-// text of a projection is the same for both: V is the type of what differs from lane to lane or from constraint to
-// constraint, N the type of a constraint's own numbers.
+// A projection reads and writes the particles of a constraint through an access object. OneConstraint is one constraint
+// in every lane; ConstraintBatch is several constraints of a colour in a single environment, which fill the vector
+// units instead. The same projection code serves both: V is the type of numbers that differ between lanes or
+// constraints, N the type of a constraint's own numbers.
 #pragma once
 #include "transpose.h"
 
 namespace pbd {
 
-// What the sweeps of a kind read and write of a group.
+// Arrays of a group that the sweeps of a kind read and write.
 template <class L> struct SweepArrays {
     using T = typename L::T;
     const int* indices;   // particles of all constraints
-    T* x;                 // positions, in rows of `row` coordinates
-    T* delta;             // corrections that a Jacobi sweep gathers, in rows of three
-    T* multipliers;       // of this kind
-    T* remembered;        // what constraints remember from substep to substep
-    T* pulls;             // what would have moved held particles, per inverse mass, in rows of three
+    T* x;                 // positions, in rows of ROW numbers
+    T* delta;             // corrections that a Jacobi sweep accumulates, in rows of three
+    T* multipliers;       // multipliers of this kind
+    T* remembered;        // state that constraints keep between substeps
+    T* pulls;             // corrections that held particles would have received, per inverse mass, in rows of three
     const T* w;           // inverse masses
     T* previous;          // positions at the start of the substep
-    const T* parameters;  // of the environment
+    const T* parameters;  // parameters of the environment
     const int* labels;    // stiffness label of each constraint
 
     template <class Table, class Body>
@@ -37,8 +37,8 @@ template <class L> struct SweepArrays {
           labels(table.label.data) {}
 };
 
-// What is chosen when a sweep is built: particles of a constraint (0 for any number), whether positions are packed in
-// rows of four, whether corrections are gathered, and whether odd iterations go backwards.
+// Compile-time options: particles per constraint (0 for any number), whether positions are packed in rows of four,
+// whether corrections are accumulated (Jacobi), and whether odd iterations run backwards.
 template <int Width, bool Packed, bool Jacobi, bool Symmetric> struct SweepOptions {
     static constexpr int WIDTH = Width, ROW = Packed ? 4 : 3;
     static constexpr bool PACKED = Packed, JACOBI = Jacobi, SYMMETRIC = Symmetric;
@@ -56,14 +56,14 @@ template <class Group, class Options> struct OneConstraint {
 
     const SweepArrays<L>& arrays;
     int c, lane;
-    Index at[WIDTH > 0 ? WIDTH : 1];  // its particles, once they are gathered
+    Index at[WIDTH > 0 ? WIDTH : 1];  // its particles; set by gather
 
     PBD_INLINE OneConstraint(const SweepArrays<L>& arrays, int c, int lane) : arrays(arrays), c(c), lane(lane) {}
 
     PBD_INLINE V load(const T* numbers) const { return L::load(numbers, lane); }
     PBD_INLINE void store(T* numbers, V value) const { L::store(numbers, lane, value); }
 
-    // Number of this constraint, entry k of its row of numbers, and a parameter of the environment.
+    // A constant of this constraint, entry k of its row of constants, and a parameter of the environment.
     template <class Array> PBD_INLINE N number(const Array& array) const { return array.data[c]; }
     template <class Array> PBD_INLINE N entry(const Array& array, int k) const {
         return ((const T*)(array.data + c))[k];
@@ -76,7 +76,7 @@ template <class Group, class Options> struct OneConstraint {
     PBD_INLINE V memory() const { return load(arrays.remembered + LANES * c); }
     PBD_INLINE void remember(V value) const { store(arrays.remembered + LANES * c, value); }
 
-    // Position and inverse mass of its particle k.
+    // Load position and inverse mass of its particle k.
     PBD_INLINE void gather(int k, V& px, V& py, V& pz, V& weight) {
         const Index a = at[k] = arrays.indices[WIDTH * c + k];
         px = load(arrays.x + (ROW * a + 0) * LANES);
@@ -94,7 +94,8 @@ template <class Group, class Options> struct OneConstraint {
         store(to + 2 * LANES, pz);
     }
 
-    // Where a coordinate of particle a goes: into what a Jacobi sweep gathers, or at once to its place.
+    // Address to which a coordinate of particle a is written: the accumulated corrections for Jacobi, else its
+    // position.
     PBD_INLINE T* place(Index a, int axis) const {
         return JACOBI ? arrays.delta + (3 * a + axis) * LANES : arrays.x + (ROW * a + axis) * LANES;
     }
@@ -105,7 +106,7 @@ template <class Group, class Options> struct OneConstraint {
         store(place(at[k], 2), pz);
     }
 
-    // Add up what would have moved particle a where it is held, per inverse mass.
+    // Add the correction that particle a would receive if it were not held, per inverse mass.
     PBD_INLINE void add_pull(Index a, V px, V py, V pz, V weight) const {
         PBD_CONTRACT_ON
         if (any(weight <= T(0))) {
@@ -120,9 +121,9 @@ template <class Group, class Options> struct OneConstraint {
 };
 
 #if !PBD_BLOCK
-// Access to the constraints c ... c + Size - 1 of a lone environment, whose positions are packed.
+// Access to constraints c ... c + Size - 1 of a single environment with packed positions.
 //
-// Rows of four, x, y, z and the weight, are loaded whole and turned into columns of one number for each constraint.
+// Rows of x, y, z and inverse mass are loaded whole, and transposed to one vector per column.
 template <class Group, class Options, int Size> struct ConstraintBatch {
     using L = Group;
     using T = typename L::T;
@@ -133,7 +134,7 @@ template <class Group, class Options, int Size> struct ConstraintBatch {
 
     const SweepArrays<L>& arrays;
     int c;
-    const int* at;  // particles of the first, and then of the others
+    const int* at;  // particles of the first constraint, followed by the others'
 
     PBD_INLINE ConstraintBatch(const SweepArrays<L>& arrays, int c)
         : arrays(arrays), c(c), at(arrays.indices + WIDTH * c) {}
@@ -163,7 +164,7 @@ template <class Group, class Options, int Size> struct ConstraintBatch {
 
     // Row of particle k of constraint l.
     PBD_INLINE Row& row(int k, int l) const { return *(Row*)(arrays.x + 4 * (long long)at[WIDTH * l + k]); }
-    // Rows of every fourth constraint from l on, side by side.
+    // Rows of every fourth constraint from l on, joined.
     template <int Many> PBD_INLINE typename Register<T, Many>::type rows(int k, int l) const {
         if constexpr (Many == 4)
             return row(k, l);
@@ -198,7 +199,7 @@ template <class Group, class Options, int Size> struct ConstraintBatch {
             to[2] = pz[l];
         }
     }
-    PBD_INLINE V gathered(int k, int axis) const {  // never asked for: a Jacobi sweep is not packed
+    PBD_INLINE V gathered(int k, int axis) const {  // never called: Jacobi sweeps are not packed
         V r;
         for (int l = 0; l < Size; ++l) r[l] = arrays.x[4 * at[WIDTH * l + k] + axis];
         return r;
@@ -220,9 +221,10 @@ template <class Group, class Options, int Size> struct ConstraintBatch {
     }
 };
 
-// Project the constraints of a colour, Size at a time, while there are so many. Returns the number of the next one.
+// Project the constraints of a colour in batches of Size, as long as enough are left. Returns the index of the next
+// one.
 //
-// Backwards from the end, so that the few that are left are the first ones: those that come to the next loop.
+// Reversed sweeps start at the end, so that the remainder is the first few constraints, which the next loop takes.
 template <int Size, class L, class Options, class Project>
 PBD_INLINE int sweep_batches(const SweepArrays<L>& arrays, int n, int begin, int end, bool reversed, Project& project) {
     for (; n + Size <= end; n += Size) {
@@ -233,7 +235,7 @@ PBD_INLINE int sweep_batches(const SweepArrays<L>& arrays, int n, int begin, int
 }
 #endif
 
-// Project all constraints of a kind colour by colour, or those of colour `only`, which is counted over all kinds.
+// Project all constraints of a kind, colour by colour, or only those of colour `only`, counted over all kinds.
 //
 // project: called with a OneConstraint or a ConstraintBatch.
 template <class L, class Options, class Table, class Body, class Project>
@@ -252,8 +254,8 @@ PBD_INLINE void sweep(const Table& table, const Body& body, int iteration, int o
 #if !PBD_BLOCK
         if constexpr (Options::PACKED && Options::WIDTH > 0) {
 #ifdef __AVX512F__
-            // A root and a quotient take long, and constraints that do not wait for each other can wait together, as
-            // long as their numbers stay in registers.
+            // Square roots and divisions have a long latency. Larger batches of independent constraints hide it, as
+            // long as their numbers fit in registers.
             constexpr int bytes = sizeof(typename L::T), most = 128;
             if constexpr (Options::WIDTH == 2 && 32 * bytes <= most)
                 n = sweep_batches<32, L, Options>(arrays, n, begin, end, reversed, project);

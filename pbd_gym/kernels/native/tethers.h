@@ -1,37 +1,39 @@
-// Tethers to what is held or pinned: nothing gets farther from it than along the cloth at rest.
+// Tethers (long-range attachments): an upper bound on the distance of each particle from every held or pinned particle,
+// the anchors, equal to their distance along the cloth at rest.
 //
-// See kernels/solve/tethers.py for what anchors are, and for how those that pull against one another share the cloth.
+// kernels/solve/tethers.py defines anchors, and explains what happens where several of them stretch the cloth between
+// them.
 #pragma once
 #include "lanes.h"
 
 namespace pbd {
 
-// How fast a particle is brought back that was too far from an anchor already when the substep began [m/s]; what a
-// substep adds is taken back at once. A weave that was sheared has a longer diagonal than at rest, and a towel may be
-// caught at a rod while the hand goes on: brought back at once, one would be jerked away where it lies, faster than
-// friction can hold it, and the other thrown as it comes free.
+// Speed at which a tether takes back excess length that existed before the substep began [m/s]; what the substep itself
+// added is removed at once. Two cases need the limit. The diagonal of a sheared weave is longer than at rest: removing
+// the excess at once would jerk resting cloth away faster than friction can hold it. And a towel may be caught on a rod
+// while the hand moves on: it would be thrown as it comes free.
 constexpr double GATHERING = 0.2;
 
-// By how much farther than along a thread at rest something on it may be from a hand that goes on: a share, which is a
-// little more than what tasks let two hands stretch cloth by, and a length on top, in the sizes of the scene [m].
+// Slack of the threads that a hand waits for: a share of the rest length, slightly more than tasks let two hands
+// stretch cloth, plus an absolute length in units of the scene [m].
 constexpr double FOLLOWING = 0.055;
 constexpr double FOLLOWING_LEAST = 0.0002;
-// How fast it may get farther than that [m/s]. Where a rod has come between two particles of a thread, only pulling
-// gets them past it.
+// Speed at which that slack may be exceeded [m/s]. Where a rod has come between two particles of a thread, only
+// continued pulling gets them past it.
 constexpr double CREEP = 0.2;
-// How many particles a hand may wait for in a substep, the one that is farthest first.
+// Most particles that a hand waits for in one substep, the farthest first.
 constexpr int YIELDS = 3;
-// Coordinates in a pattern that differ by less than this are the same [m].
+// Pattern coordinates closer than this are equal [m].
 constexpr double SAME = 1e-5;
 
-// What is chosen when tethers are built: anchors that there is room for, numbers of a particle's row, the column of
-// the environment's size (-1 if none differs), and whether forces at grips are summed.
+// Compile-time options: largest number of anchors, scalars per particle row, parameter column of the environment's size
+// (-1 if all environments have the same), and whether forces at grips are summed.
 template <int Most, int Row, int SizeColumn, bool Forces> struct TetherOptions {
     static constexpr int MOST = Most, ROW = Row, SIZE_COLUMN = SizeColumn;
     static constexpr bool FORCES = Forces;
 };
 
-// A number for each lane, from a function of the lane; in a block of threads the one of this lane.
+// Evaluate a function of the lane for every lane; in a block of threads, for this thread's lane only.
 template <class L, class Function> PBD_INLINE typename L::V of_lanes(int lane, Function number) {
     if constexpr (L::ROUNDS == L::LANES) {
         return number(lane);
@@ -42,13 +44,13 @@ template <class L, class Function> PBD_INLINE typename L::V of_lanes(int lane, F
     }
 }
 
-// Bring back the particles of a group that are too far from an anchor.
+// Pull back the particles of a group that are too far from an anchor.
 //
-// lengths:  how far each particle may be from each anchor [m], shape (anchors, n).
-// bounds:   first particle of each anchor's cloth, and the end, shape (anchors, 2).
-// tethered: particle that an anchor is, -1 for none, shape (environments, anchors).
-// least:    only in environments that have two anchors too far apart by more than this factor; in all if it is 0.
-// loose:    length where there is no tether.
+// lengths:  largest distance of each particle from each anchor [m], shape (anchors, n).
+// bounds:   first particle and end of each anchor's cloth, shape (anchors, 2).
+// tethered: particle of each anchor, -1 for none, shape (environments, anchors).
+// least:    act only in environments where two anchors are too far apart by more than this factor; 0 for all.
+// loose:    length that stands for "no tether".
 template <class L, class Options, class Body, class Lengths, class Bounds, class Tethered, class Pull>
 inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bounds& bounds, const Tethered& tethered,
                                     const Pull& pull, typename L::T inv_h, typename L::T least, typename L::T loose,
@@ -74,7 +76,7 @@ inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bo
         V size = V(T(1));
         if constexpr (Options::SIZE_COLUMN >= 0)
             size = L::load((const T*)body.parameters.data + Options::SIZE_COLUMN * LANES, lane);
-        // How much farther apart than along the cloth the worst two anchors are, squared.
+        // Squared ratio of distance to length along the cloth, for the worst pair of anchors.
         V ax[MOST], ay[MOST], az[MOST], bx[MOST], by[MOST], bz[MOST], worst = V(T(1));
         for (int k = 0; k < used; ++k) {
             const int a = taut[k];
@@ -105,7 +107,7 @@ inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bo
         const V scale = size * root(worst), slow = V(T(GATHERING) / inv_h);
         for (int k = 0; k < used && any(asked); ++k) {
             const int a = taut[k], first = range[2 * a], last = range[2 * a + 1];
-            // A particle belongs to one thread, whichever anchor it is about.
+            // The same thread handles a given particle for every anchor.
             const int ahead = (thread - first) % thread_count;
             for (Index i = first + (ahead < 0 ? ahead + thread_count : ahead); i < last; i += thread_count) {
                 T* const place = x + ROW * i * LANES;
@@ -140,14 +142,16 @@ inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bo
     }
 }
 
-// Let hands wait where threads that they hold do not follow: they leave out what of their way of this substep takes
-// them from the particle on a thread that is farthest beyond its length at rest and an allowance, as often as YIELDS.
-// What is farther already gets farther no faster than CREEP, or hands would stand still where something else has
-// stretched it. Off the threads nothing counts: the diagonals of a sheared weave are longer than at rest. Across that
-// way hands go on, and so do two that carry taut cloth. One that waits goes on at its own speed in the next substep.
+// Let hands wait for threads that do not follow them. Among the particles on the threads through the hand, find the one
+// whose distance exceeds its rest length and the allowance most, and take back the part of the hand's motion in this
+// substep that caused it; repeat up to YIELDS times. Excess from earlier substeps may still grow by CREEP, or hands
+// would stand still wherever something else has stretched the cloth. Particles off these threads do not count, because
+// the diagonals of a sheared weave are longer than at rest. The hand keeps its motion perpendicular to the particle,
+// and two hands that carry taut cloth are not slowed. A hand that waited moves at its own speed again in the next
+// substep.
 //
-// pattern: coordinates of particles in their pattern, whose axes are threads, shape (n, 2).
-// held: how many of the anchors are hands.
+// pattern: coordinates of particles in the sewing pattern, whose axes are the threads, shape (n, 2).
+// held: number of anchors that are hands; these come first.
 template <class L, class Options, class Body, class Pattern, class Lengths, class Bounds, class Tethered>
 inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, const Lengths& lengths,
                                          const Bounds& bounds, const Tethered& tethered, typename L::T h, int held,
@@ -170,12 +174,12 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, con
         if (first >= last) continue;
 #if PBD_BLOCK
         PBD_SHARED T most[LANES];
-        PBD_SHARED int from_end[LANES];  // of the first particle that is farthest away
+        PBD_SHARED int from_end[LANES];  // count minus the index of the farthest particle; ties go to the first
 #else
         T most[LANES];
         T farthest[LANES];
 #endif
-        unsigned waited = 0;  // lanes
+        unsigned waited = 0;  // bit set over lanes
         for (int turn = 0; turn < YIELDS; ++turn) {
 #if PBD_BLOCK
             if (thread == 0)
@@ -233,7 +237,7 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, con
             sync();
             bool waits = false;
             for (int l = 0; l < LANES; ++l) waits |= most[l] > T(0);
-            if (!waits) break;  // all threads alike
+            if (!waits) break;  // uniform over the threads of the block
             if (thread == 0) {
                 for (int l = 0; l < LANES; ++l) {
                     const int hand = anchors[l * anchor_count + a];
@@ -256,7 +260,7 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, con
             sync();
         }
         for (int l = 0; l < LANES; ++l) {
-            if (!(waited >> l & 1)) continue;  // none in threads but the first
+            if (!(waited >> l & 1)) continue;  // empty in all threads but the first
             const Index i = anchors[l * anchor_count + a];
             for (int axis = 0; axis < 3; ++axis) {
                 const T to = x[(ROW * i + axis) * LANES + l];

@@ -1,4 +1,4 @@
-// Rows of four numbers into columns, and back, in the registers of one thread.
+// Transposition of rows of four numbers, in the registers of one thread.
 #pragma once
 #include "lanes.h"
 
@@ -8,8 +8,8 @@ namespace pbd {
 template <class Int, Int... k> struct Integers {};
 template <int N> using FirstIntegers = __make_integer_seq<Integers, int, N>;
 
-// For each four parts of two vectors, of S numbers each: two parts of each vector, from the one that `first` names on,
-// those of u and v in turn, or those of u before those of v.
+// Shuffle two vectors in parts of S numbers. Of every four parts, take two from each vector, starting at `first`: those
+// of u and v in turn, or those of u before those of v.
 template <class V, int S, bool in_turn, int first, int... p>
 PBD_INLINE V mixed(V u, V v, Integers<int, p...>) {
     constexpr int N = sizeof...(p);
@@ -19,8 +19,8 @@ PBD_INLINE V mixed(V u, V v, Integers<int, p...>) {
             p / (4 * S) * (4 * S) + p % S...);
 }
 
-// Transpose squares of four by four parts, of S numbers each: the q-th part of each four in the r-th vector becomes the
-// r-th part in the q-th. Vectors of rows r, r + 4, r + 8 ... become four columns; so do, with S = 1, any sixteen rows.
+// Transpose blocks of four by four parts of S numbers: part q of each four in vector r becomes part r in vector q.
+// Vectors of rows r, r + 4, r + 8 ... become four columns, and with S = 1 so do any sixteen rows.
 template <class L, int S = 1>
 PBD_INLINE void transpose(typename L::V& a, typename L::V& b, typename L::V& c, typename L::V& d) {
     using V = typename L::V;
@@ -33,12 +33,12 @@ PBD_INLINE void transpose(typename L::V& a, typename L::V& b, typename L::V& c, 
     d = mixed<V, S, false, 2>(cd, cd_, all);
 }
 
-// Four numbers of a vector, from one on.
+// Four numbers of a vector, from `first` on.
 template <int first, class V> PBD_INLINE auto four_of(V v) {
     return __builtin_shufflevector(v, v, first, first + 1, first + 2, first + 3);
 }
 
-// Two vectors of n numbers as one of 2 n.
+// Concatenation of two vectors.
 template <class V, int... p> PBD_INLINE auto joined(V u, V v, Integers<int, p...>) {
     return __builtin_shufflevector(u, v, p...);
 }

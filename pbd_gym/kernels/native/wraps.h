@@ -1,40 +1,40 @@
-// Lines that go round colliders: their lengths along the surface, and the friction of a belt.
+// Lines wrapped round colliders: their lengths along the surface, and belt friction.
 //
-// A chord through an edge pulls a particle straight into its face, where friction holds it whatever pulls. So a segment
-// whose ends are near the same convex collider is measured along a string round it, which is straight up to a cylinder
-// and goes round that by an angle: the shortest way about one edge, a round shape or a sphere. It pulls each end along
-// that way, with part of its pull: friction takes the ratio exp(mu angle) across the segment (Euler, Eytelwein), which
-// keeps the system of kernels/solve/lines.py tridiagonal.
+// A chord through an edge pulls its particle straight into the face, where friction would hold it against any pull. So
+// a segment whose ends are near the same convex collider is measured along a string round it: a cylinder that touches
+// both surfaces, with straight parts up to the tangent points and an arc between them. That is the shortest path round
+// one edge, a round shape or a sphere. The segment pulls each end in the direction of the string there. Friction
+// changes the tension across the arc by the factor exp(mu angle) (Euler, Eytelwein), which keeps the system of
+// kernels/solve/lines.py tridiagonal.
 //
-// Segments that go round something one after the other, and are taut, are a run, which slips or sticks as a whole.
-// Which way it would slip is taken from a first solve, without friction. One in which friction would turn that round
-// sticks: one particle of it is held where it would be, had it not slipped. What the weight of particles makes of
-// friction comes with their contacts, and so does all friction of lines of one segment. Jacobi's method leaves chords,
-// and so do threads of cloth that overlap a collider: on its way out, cloth whose lengths jump is thrown.
+// Consecutive taut segments that are wrapped form a run, which slips or sticks as a whole. A first solve without
+// friction gives the direction in which it would slip. A run that friction would make slip the other way sticks
+// instead: one of its particles is held at the place it would have without slip. Friction due to the weight of
+// particles belongs to their contacts, and so does all friction of one-segment lines. Two cases keep chords: Jacobi's
+// method, and threads of cloth that overlaps a collider, since lengths that jump would throw the cloth on its way out.
 //
-// Taut lines are solved for in rounds, as straight ones are (kernels/solve/lines.py), but unrolled: displacements turn
-// with the string from one particle to the next, so that nothing holds back what slides. What tension presses on the
-// collider stays on it.
+// Taut lines are solved in rounds, as straight ones are (kernels/solve/lines.py), but unrolled: displacements turn with
+// the string from one particle to the next, so that sliding is not resisted. The pressure of the tension acts on the
+// collider.
 #pragma once
 #include "lines.h"
 
 namespace pbd {
 
-// From this cosine of the angle between the normals at its ends on, a segment may bend round a collider.
+// Smallest cosine of the angle between the normals at its ends for which a segment may be wrapped.
 constexpr double SHARPEST = -0.55;
-// Square of the sine of an angle below which surfaces count as flat.
+// Squared sine of the angle between normals below which the surface counts as flat.
 constexpr double STRAIGHT = 1e-6;
-// How far an axis may seem to be beyond an end, in its radius: rounding, on a round shape.
+// How far rounding may place the axis of a round shape beyond a segment's end, in radii of the bend.
 constexpr double DOUBT = 0.5;
-// Largest exponent of friction at one end of a segment.
+// Largest exponent of belt friction at one end of a segment.
 constexpr double MOST_GRIP = 4.0;
-// Added to what is remembered of a segment while it goes round something.
+// Offset of the stored slack of a segment while it is wrapped.
 constexpr double ROUND = 4.0;
-// What is known of the friction of a run of segments that go round a collider: nothing yet (0), it slips towards the
-// line's end (1) or its start (-1), or it sticks.
+// Friction state of a run: undecided (0), slipping towards the line's end (1) or its start (-1), or sticking (STUCK).
 constexpr int STUCK = 2;
 
-// e^x for |x| <= MOST_GRIP, to 5e-5.
+// e^x for |x| <= MOST_GRIP, with a relative error of 5e-5.
 template <class V> PBD_INLINE V exponential(V x) {
     PBD_CONTRACT_ON
     using T = Element<V>;
@@ -44,15 +44,15 @@ template <class V> PBD_INLINE V exponential(V x) {
     return fourth * fourth;
 }
 
-// What a line that goes round colliders knows of its segments, besides LineArrays.
+// Arrays over the segments of a wrapped line, besides LineArrays.
 template <class Options, class V> struct WrapArrays {
     static constexpr int SEGMENTS = Options::LONGEST;
-    V bx[SEGMENTS], by[SEGMENTS], bz[SEGMENTS];  // direction in which it arrives at its end
-    V wanted[SEGMENTS];                          // by how much it is too short
-    V turn[SEGMENTS];                            // angle by which it bends round a collider [rad], or 0
-    V slip[SEGMENTS];                            // how far it has slipped on that before the line is solved for
-    V run[SEGMENTS], sum[SEGMENTS + 1];          // of the run that it belongs to: what is known, and its slip so far
-    V start[SEGMENTS], end[SEGMENTS];            // share of the segment's pull that friction leaves to each end
+    V bx[SEGMENTS], by[SEGMENTS], bz[SEGMENTS];  // direction in which the string arrives at its end
+    V wanted[SEGMENTS];                          // rest length (with allowed excess) minus length
+    V turn[SEGMENTS];                            // angle of its arc [rad], or 0
+    V slip[SEGMENTS];                            // slip along the surface before the solve
+    V run[SEGMENTS], sum[SEGMENTS + 1];          // friction state of its run; accumulated slip of the run
+    V start[SEGMENTS], end[SEGMENTS];            // factors of the segment's tension at each end
 };
 
 template <class Options, class One> struct WrappedLine : Line<Options, One> {
@@ -68,11 +68,11 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     static constexpr int LANES = Base::LANES, ROW = Base::ROW;
     using Vector = Vec3<V>;
     WrapArrays<Options, V>& wraps;
-    T* wrenches = nullptr;  // of particles on each collider
+    T* wrenches = nullptr;  // forces and moments of particles on each collider
     int colliders = 0;
-    bool woven = false;  // threads of cloth
-    V hardest;           // how taut it is: see find_tension
-    V goes_round;        // 1 where some segment goes round a collider, or may be too long or short since one did
+    bool woven = false;  // whether this is a thread of cloth
+    V hardest;           // tension measure: see find_tension
+    V goes_round;        // 1 where a segment is wrapped, or still has slack from wrapping, else 0
 
     PBD_INLINE WrappedLine(const Base& line, WrapArrays<Options, V>& wraps) : Base(line), wraps(wraps) {}
 
@@ -81,13 +81,13 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     }
     PBD_INLINE Vector ahead(int k) const { return {nx[k], ny[k], nz[k]}; }
     PBD_INLINE Vector behind(int k) const { return {wraps.bx[k], wraps.by[k], wraps.bz[k]}; }
-    // How far particle k has gone in the substep, relative to the surface below it.
+    // Displacement of particle k in the substep, relative to the surface below it.
     PBD_INLINE Vector gone(int k) const {
         return vector(place(k)) - vector(one.arrays.previous + ROW * (Index)at[k] * LANES) -
                vector(row(k) + TRAVEL * LANES);
     }
 
-    // Measure all segments; in later rounds those of lines that are taut.
+    // Measure all segments; in later rounds only those of taut lines.
     PBD_INLINE void measure(int round) {
         PBD_CONTRACT_ON
         V clear = V(T(1));
@@ -117,10 +117,10 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         wraps.bx[k] = behind_.x, wraps.by[k] = behind_.y, wraps.bz[k] = behind_.z;
     }
 
-    // Let segment k go round the collider between the surfaces that its ends are nearest to, as a string round a
-    // cylinder that touches both: about an edge, a contact radius wide, or about the axis of a round shape. In the
-    // plane across that, the string is straight up to where it touches the cylinder, and goes round by an angle from
-    // there.
+    // Wrap segment k round the collider, between the surfaces nearest to its ends, as a string round the cylinder that
+    // touches
+    // both: about an edge (of one contact radius) or about the axis of a round shape. In the plane across the axis, the
+    // string has straight parts up to the tangent points and an arc between them.
     template <class Mask, class Now>
     PBD_INLINE void bend(int k, const Vector& apart, V length, Mask could, Now now, bool first) {
         PBD_CONTRACT_ON
@@ -135,8 +135,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         const V radius = load(ra + BEND * LANES);
         const Vector na = vector(ra), nb = vector(rb), e = cross(na, nb);
         const V c = dot(na, nb), sine2 = at_least(dot(e, e), 1e-30), sine = root(sine2), per = T(1) / sine;
-        // Each end from the axis: along its normal and along the surface, towards the other and away from it.
-        // What is in the surface counts as on it.
+        // Coordinates of each end relative to the axis: along its normal and along the surface, towards and away from
+        // the other end. An end inside the surface counts as on it.
         const V high_a = load(ra + HEIGHT * LANES), high_b = load(rb + HEIGHT * LANES);
         const V out_a = at_least(-high_a, 0), out_b = at_least(-high_b, 0);
         const V up_a = radius + out_a + high_a;
@@ -144,8 +144,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         const Vector d = apart + out_b * nb - out_a * na;
         V on_a = (up_b - dot(nb, d) - c * up_a) * per, on_b = (c * up_b - up_a - dot(na, d)) * per;
         const Vector ta = per * (nb - c * na), tb = per * (c * nb - na);
-        // Heights are those of before particles were moved in this substep: where the normals are nearly parallel, the
-        // axis between the two may seem to be beside them. Then it is at the end that it is beyond.
+        // Heights date from before particles were moved in this substep. Where the normals are nearly parallel, the
+        // axis may then seem to lie outside the segment; it is put at the nearer end.
         const V doubt = T(DOUBT) * radius;
         const auto beside = (on_a > doubt) | (on_b < -doubt);
         if (any(beside)) {
@@ -158,7 +158,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         const V square = radius * radius, free_a = root(at_least(far_a - square, 0)),
                 free_b = root(at_least(far_b - square, 0));
         const V in_a = far_a < square ? V(root(far_a)) : radius, in_b = far_b < square ? V(root(far_b)) : radius;
-        // Normals where the string touches the cylinder, by their angles from those at the ends.
+        // Normals at the tangent points, as angles from the normals at the ends.
         const V cos_a = (in_a * up_a - free_a * on_a) / far_a, sin_a = (free_a * up_a + in_a * on_a) / far_a;
         const V cos_b = (in_b * up_b + free_b * on_b) / far_b, sin_b = (free_b * up_b - in_b * on_b) / far_b;
         const V both_cos = cos_a * cos_b - sin_a * sin_b, both_sin = sin_a * cos_b + cos_a * sin_b;
@@ -182,11 +182,11 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
-    // By how much segment k, of which this is measured, may be longer or shorter than its rest length.
+    // Allowed difference of segment k's length from its rest length, in either direction.
     //
-    // Where it begins or ends to go round a collider at once, as cloth that was put through an edge, it would throw
-    // what it is a part of. What its length jumps by is left to it, and taken back bit by bit. The number that
-    // remembers it is in rest lengths, with ROUND added while the segment goes round something.
+    // When wrapping begins or ends abruptly, as for cloth that was put through an edge, the jump of the length would
+    // throw the cloth. The jump is therefore allowed as slack, which is reduced gradually. It is stored in rest
+    // lengths, plus ROUND while the segment is wrapped.
     template <class Mask, class Other>
     PBD_INLINE V leave(int k, Mask bends, Other could, V measured, V chord, bool first) {
         PBD_CONTRACT_ON
@@ -207,7 +207,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         return limited * rest;
     }
 
-    // Work out corrections of all segments, with what friction leaves of the pulls of each at its ends.
+    // Solve for the corrections of all segments, with the tension factors of friction at each end.
     PBD_INLINE void eliminate(int round) {
         PBD_CONTRACT_ON
         const V none = V(T(0));
@@ -242,7 +242,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         this->substitute();
     }
 
-    // Sum the slip of runs. A run is what goes round a collider and is taut; its sum is at its last segment.
+    // Sum the slip of each run of taut wrapped segments; the last segment of a run holds its sum.
     template <class Belongs> PBD_INLINE void add_up(Belongs belongs) {
         PBD_CONTRACT_ON
         V sum = V(T(0));
@@ -257,7 +257,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
-    // Let friction act on what slips. It takes the ratio of pulls across a segment, by Euler and Eytelwein.
+    // Set the tension factors of belt friction (Euler, Eytelwein) across segment k. way: direction of slip, 1 or -1; 0
+    // for none.
     PBD_INLINE void grip(int k, V way, int coefficient) {
         PBD_CONTRACT_ON
         const V power = T(0.5) * load(row(k) + coefficient * LANES) * wraps.turn[k];
@@ -266,7 +267,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         wraps.start[k] = T(1) / factor;
     }
 
-    // Guess which way runs slip, from where they would without friction.
+    // Predict the direction in which runs slip from the solve without friction.
     PBD_INLINE bool begin_runs() {
         PBD_CONTRACT_ON
         const auto taut_round = [&](int k) { return (wraps.turn[k] > T(0)) & (right[k] < T(0)); };
@@ -285,7 +286,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         return found;
     }
 
-    // Let those that would turn back stick, and others slide.
+    // Make runs stick whose slip would reverse; let the others slide.
     PBD_INLINE void decide() {
         PBD_CONTRACT_ON
         add_up([&](int k) { return wraps.run[k] != T(0); });
@@ -311,7 +312,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
-    // Hold particle k where it would be, had it not slipped along a direction.
+    // Hold particle k at the place it would have without slip along a direction.
     template <class Mask> PBD_INLINE void stick(int k, Mask sticks, const Vector& way) {
         PBD_CONTRACT_ON
         const V back = sticks ? dot(gone(k), way) : V(T(0));
@@ -330,7 +331,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
-    // Turn a vector from the way a into the way b, about the axis across both.
+    // Rotate a vector as the unit vector a is rotated to b, about the axis perpendicular to both.
     PBD_INLINE Vector turned(const Vector& v, const Vector& a, const Vector& b) const {
         PBD_CONTRACT_ON
         const Vector both = a + b;
@@ -338,10 +339,10 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         return v - less * both + more * b;
     }
 
-    // Let the forces found last act where they lead to, as Line::go_on does: (M + L) d = pushes.
+    // Apply the forces found last implicitly, as Line::go_on does: solve (M + L) d = pushes.
     //
-    // What goes round a collider is unrolled: displacements are those in the axes of each particle, and turn with the
-    // string from one to the next. Otherwise what slides along it would be held back.
+    // Wrapped parts are unrolled: the displacement of each particle is expressed in its own axes, and turns with the
+    // string from one particle to the next. Otherwise sliding along the string would be resisted.
     PBD_INLINE void go_on(int round) {
         PBD_CONTRACT_ON
         const V none = V(T(0));
@@ -420,7 +421,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         find_tension();
     }
 
-    // Find how taut the line is after all rounds: the largest h^2 w sum(f / length) of its particles.
+    // Find the tension after all rounds: the largest h^2 w sum(f / length) of its particles.
     PBD_INLINE void find_tension() {
         PBD_CONTRACT_ON
         const V taken_part = this->part_taken();
@@ -435,21 +436,22 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
-    // Keep how taut it is where it goes round something, for who watches: pbd_gym/sim/watches/pulls.py.
+    // Store the tension of wrapped lines for pbd_gym/sim/watches/pulls.py.
     PBD_INLINE void note_tension() const {
         PBD_CONTRACT_ON
         T* const kept = row(0) + TENSION * LANES;
         store(kept, goes_round > T(0) ? hardest : load(kept));
     }
 
-    // Share of the pull of segment k at one of its ends by which it pulls at the collider, of which `share` is left to
-    // the particle there. A string that goes round pulls back; a straight one pulls where its particle sticks.
+    // Share of segment k's tension by which it pulls the collider at one of its ends; `share` of it is left to the
+    // particle there. A wrapped segment pulls back; a straight one pulls only where its particle sticks.
     PBD_INLINE V taken_up(int k, V share) const {
         PBD_CONTRACT_ON
         return wraps.turn[k] > T(0) ? share : share - T(1);
     }
 
-    // Add to what particle k and the string at it push its collider by, with the square of the time step.
+    // Add to the force and moment of particle k, and of the string at it, on its collider, times the square of the time
+    // step.
     PBD_INLINE void push_collider(int k, const Vector& push) {
         PBD_CONTRACT_ON
         if (!any((push.x != T(0)) | (push.y != T(0)) | (push.z != T(0)))) return;
@@ -464,11 +466,11 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
     }
 
-    // What a line of one segment presses each of its ends by, for friction, where the segment pulls by 1.
+    // Normal load of a one-segment line at each of its ends, for friction, per unit of tension.
     //
-    // Which way it slips is not known before all others that pull have had their say. So friction is left to the
-    // contacts of its ends, or to that of one end alone: with tanh(mu angle / 2) of the pull at both, their ratio is
-    // exp(mu angle).
+    // The direction of slip depends on everything else that pulls at the ends, so their contacts, or the one contact
+    // there is, take care of friction. A load of tanh(mu angle / 2) of the tension at both ends gives their tensions
+    // the ratio exp(mu angle).
     PBD_INLINE V alone() const {
         PBD_CONTRACT_ON
         const V half = T(0.5) * wraps.turn[0], power = load(row(0) + STATIC * LANES) * half, square = power * power;
@@ -476,7 +478,8 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         return touches(0) == touches(1) ? part : T(2) * part;
     }
 
-    // Press particle k into what carries it by a part of what is wanted, so that it has a contact.
+    // Press particle k into its collider by as much of the wanted depth as there is room for, so that it gets a
+    // contact. Returns that depth.
     PBD_INLINE V press_in(int k, V wanted) {
         PBD_CONTRACT_ON
         T *const room_left = row(k) + ROOM * LANES, *const to = place(k);
@@ -539,11 +542,11 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
     }
 };
 
-// What solving a line writes, but for what it pushes colliders by.
+// Copy of everything that solving a line writes, except forces on colliders.
 template <class Options, class V> struct LineOutcome {
     V numbers[12 * (Options::LONGEST + 1) + 1];
 
-    // Go through it, with the place of each number.
+    // Call a function with the address of each number and its copy.
     template <class Wrapped, class Then> PBD_INLINE void each(const Wrapped& line, Then then) {
         constexpr int LANES = Wrapped::LANES;
         V* number = numbers;
@@ -560,8 +563,8 @@ template <class Options, class V> struct LineOutcome {
 };
 
 #if !PBD_BLOCK
-// Solve a line that goes round a collider in some environments only: both ways, of which each environment keeps its
-// own. None may depend on what others of its group do.
+// Solve a line that is wrapped in some environments of the group only: both ways, of which each environment keeps its
+// own. The result of an environment must not depend on the others.
 //
 // The line is passed by value, so that its members stay in registers where this is not called.
 template <class Options, class Line, class Wrapped>
@@ -599,7 +602,7 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.count = table.offsets.data[c + 1] - first - 1;
     line.rest_length = (const T*)table.rest_length.data + first;
     line.relative = (const T*)table.relative_compliance.data + first;
-    line.multipliers = one.arrays.multipliers + One::LANES * (first - c);  // one less than it has particles
+    line.multipliers = one.arrays.multipliers + One::LANES * (first - c);  // one per segment: one fewer than particles
     line.support = (T*)body.support.data;
     line.lean = (const T*)body.memory.data;
     line.yielded = (T*)body.memory.data + One::LANES * (3 * body.x.shape[0] + c);
