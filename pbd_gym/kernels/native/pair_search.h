@@ -335,8 +335,7 @@ template <class Group> struct PairSearch : Group {
     // Visit the pairs within their range plus a skin.
     //
     // visit: (member, index of a sixteen, bits of its members that the member may touch). Pairs of the same two
-    // sixteens come
-    //        together; each member meets others in order of their numbers.
+    //        sixteens come together; each member meets others in order of their numbers.
     // moving: visit all pairs that may come as near on their paths.
     template <bool moving = false, class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
         PBD_CONTRACT_ON

@@ -13,8 +13,7 @@ constexpr double TORN_WEIGHT = 1e-3;
 constexpr double DRAWN = 0.5;
 
 // Compile-time options: scalars per position row, and the parameter columns of the environment's size and density
-// factor,
-// -1 where environments do not differ.
+// factor, -1 where environments do not differ.
 //
 // wrenches: record forces on colliders.
 // forces:   sum the forces of bodies at held particles.
