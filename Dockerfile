@@ -8,6 +8,8 @@ FROM python:3.12-slim
 
 # Index of torch's builds: cpu (0.2 GB of wheels), or a CUDA version such as cu126 (3 GB).
 ARG TORCH=cpu
+# Not pinned, since no version of torch has builds for all of these; pyproject.toml sets the oldest one.
+# hadolint ignore=DL3013
 RUN pip install --no-cache-dir torch --index-url "https://download.pytorch.org/whl/${TORCH}"
 
 COPY pyproject.toml README.md LICENSE /source/

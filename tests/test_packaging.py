@@ -87,10 +87,11 @@ def test_nothing_installed_imports_what_is_not() -> None:
                 assert not re.search(r"\btests[/\\.][\w*]|^tests$", node.value), f"{path}:{node.lineno}"
 
 
-def test_the_citation_names_the_version() -> None:
+def test_the_citation_and_the_recipe_name_the_version() -> None:
     from pbd_gym import __version__
 
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n  version: {__version__}\n" in (ROOT / "conda" / "recipe.yaml").read_text()
 
 
 def test_recipes_name_what_the_package_needs() -> None:
@@ -98,8 +99,8 @@ def test_recipes_name_what_the_package_needs() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     needed = re.search(r"^dependencies = \[(.*)\]$", project, re.MULTILINE)
     assert needed is not None
-    recipe = (ROOT / "conda" / "meta.yaml").read_text()
-    runs = re.findall(r"^    - (\S+) (\S+)$", recipe.partition("  run:\n")[2].partition("\ntest:")[0], re.MULTILINE)
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
+    runs = re.findall(r"^    - (\S+) (\S+)$", recipe.partition("  run:\n")[2].partition("\ntests:")[0], re.MULTILINE)
     assert [name + bounds for name, bounds in runs if name != "python"] == re.findall(r'"(.*?)"', needed[1])
     assert f"{dict(runs)['python']}" == re.search(r'requires-python = "(.+)"', project)[1]  # type: ignore[index]
     image = (ROOT / "Dockerfile").read_text()
