@@ -50,7 +50,7 @@ def draw_labels(
 ) -> None:
     """Write text centred on points of the scene [m], shape (3,), but not into a ``corner`` reserved for other text.
 
-    A word that would cover part of one below it moves up, by its height at most.
+    A word that would cover part of another moves up, by its height at most.
     """
     if not labels:
         return
@@ -65,7 +65,8 @@ def draw_labels(
     for wanted, left, word, text in sorted(placed, key=lambda each: each[:2], reverse=True):
         width, height = word.get_size()
         apart = width + height // 3
-        beside = [at for at, start, wide in taken if start < left + apart and left < start + wide and at >= wanted]
+        least = wanted - 0.8 * height  # lower words may have moved up to here
+        beside = [at for at, start, wide in taken if start < left + apart and left < start + wide and at > least]
         top = max(min([wanted, *(at - 0.8 * height for at in beside)]), wanted - height)
         taken.append((top, left, apart))
         if left > corner[0] or top > corner[1]:
