@@ -51,9 +51,9 @@ constexpr int TOUCH_ROOM = 2;
 
 // Largest number of other bodies' balls listed near one ball; further ones are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
-// Size of a contact between two bodies (rigid_meetings.h).
+// Numbers of a contact between two bodies (rigid_meetings.h).
 constexpr int MEETING_NUMBERS = 24;
-// Size of a contact that bounces (rebounds.h).
+// Numbers of a contact that bounces (rebounds.h).
 constexpr int REBOUND_NUMBERS = 21;
 
 }  // namespace pbd

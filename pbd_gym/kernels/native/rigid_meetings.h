@@ -8,9 +8,9 @@
 // rigid_contacts.h, alternate with contacts with colliders, so that the ground carries bodies that do not lie on it
 // themselves.
 //
-// Overlaps from before the substep are removed slowly, at a speed little above what gravity adds in two substeps.
-// Bodies of unequal mass part faster: otherwise the residual of the sweeps would let stacks sink. Faster approaches are
-// reflected with the mean restitution of the two bodies.
+// Overlaps that were there before leave slowly: faster only by what gravity makes in two substeps, more for bodies that
+// are unlike, or what the sweeps leave would let stacks sink. What comes on faster than that goes back by the mean
+// restitution of the two.
 //
 // Environments have different contacts, so this is scalar code, one environment after the other, on one thread. An
 // environment in which no bodies meet keeps its bits.
@@ -24,7 +24,7 @@ namespace pbd {
 constexpr int MEETING_SWEEPS = 15;
 // Balls up to this multiple of their contact distance apart may touch in a later round.
 constexpr double MEETING_MARGIN = 1.2;
-// Squared speed at which bodies leave an overlap without gravity, per radius of their balls [m/s^2].
+// Square of the speed at which bodies leave an overlap without gravity, per radius of their balls [m/s^2].
 constexpr double MEETING_LEAVES = 0.05;
 
 // A stored contact between bodies b and c.
@@ -36,9 +36,9 @@ template <class T> struct Meeting {
     T impulse;        // normal impulse so far, times the substep [kg m]
     Vec3<T> dragged;  // friction impulse
     T b, c;
-    T j, k;           // a ball of each body
-    T along, beside;  // effective masses along and perpendicular to the normal
-    T bounces;        // 1 if it bounces, else 0
+    T j, k;           // a ball of each
+    T along, beside;  // one over the inverse masses along the normal, and beside it
+    T bounces;        // whether it does
 };
 
 // One environment of a group.
@@ -165,7 +165,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 if (!(much > T(1e-3) * overlaps)) continue;
                 const Vec3<T> n = (T(1) / much) * sum, gone = (T(1) / overlaps) * went;
                 const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
-                // Limit the speed of leaving an overlap: balls already on their way out get no further push.
+                // No faster out of an overlap than that: balls on their way out get no further push.
                 const T ratio = light(b) / light(c), uneven = root(wp::min(wp::max(ratio, T(1) / ratio), T(16)));
                 const T comes = -dot(gone, n);
                 const T leaves = h * (uneven * resting + root(T(MEETING_LEAVES) * wp::min(mine, its)));
@@ -237,9 +237,9 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Find consistent impulses by sweeps over all contacts.
+    // Find impulses that fit together.
     //
-    // roughness: friction factor of the environment.
+    // roughness: factor of friction in this environment.
     PBD_INLINE void sweep(T roughness) const {
         PBD_CONTRACT_ON
         for (int m = 0; m < MEETING_SWEEPS * count; ++m) {
@@ -306,7 +306,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Move bodies by their impulses, and particles with them.
+    // Move bodies to where impulses take them, and particles with them.
     PBD_INLINE void move() const {
         PBD_CONTRACT_ON
         const auto& table = this->in.table;
