@@ -17,8 +17,8 @@ def declare(commands: Any) -> None:
         "--num-envs", type=count, nargs="+", default=[1, 64], metavar="N", help="sizes of batches (default 1 64)"
     )
     warm.add_argument("--device", default="cpu", help="Warp device (default cpu)")
-    warm.add_argument("--env-kwargs", nargs="*", default=[], metavar="NAME VALUE", help="of the environments")
-    warm.add_argument("--no-pictures", action="store_true", help="do not draw one, too")
+    warm.add_argument("--env-kwargs", nargs="*", default=[], metavar="NAME VALUE", help="arguments of the environments")
+    warm.add_argument("--no-pictures", action="store_true", help="do not draw a picture of each")
 
 
 def _warm(args: argparse.Namespace, rest: list[str]) -> None:

@@ -32,7 +32,7 @@ def check_factor(name: str, values: ArrayLike, shape: tuple[int, ...], least: fl
         ValueError: for a number that is not finite or out of its range, or a wrong shape.
     """
     given = finite(name, values, shape)
-    outside = (given < float(np.nextafter(np.float32(least), np.float32(-1.0)))) | (given > LARGEST)  # states round
+    outside = (given < float(np.nextafter(np.float32(least), np.float32(-1.0)))) | (given > LARGEST)  # float32
     if outside.any():
         worst = given[outside][0]
         raise ValueError(f"{name} is a factor from {least:g} to {LARGEST:g}, got {worst}")

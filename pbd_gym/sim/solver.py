@@ -123,10 +123,10 @@ class Solver:
             their places, to the bit, and take hardly any time, until something can move them
             (:mod:`pbd_gym.kernels.motion.sleeping`). Without effect for other scenes, with ``contact_forces``,
             ``wrenches`` or ``schedule="colors"``, and in float64 inside.
-        hands_wait: whether hands wait where the cloth or rope that they hold does not follow, since something else
-            holds it: where a thread that they hold would be stretched by more than 5.5 % they go on at 0.2 m/s at
-            most, and across it as they are told (``native/tethers.h``). Hands that pull on regardless pull cloth
-            through itself. Without effect on cloth without threads, as garments are, and with ``schedule="colors"``.
+        hands_wait: whether hands wait for cloth or rope that does not follow because something else holds it: where a
+            thread that they hold would be stretched by more than 5.5 %, they move on along it at 0.2 m/s at most, and
+            across it as commanded (``native/tethers.h``). Hands that keep pulling pull cloth through itself. Without
+            effect on cloth without threads, such as garments, and with ``schedule="colors"``.
         passages: whether to count particles that pass through surfaces of other bodies, and ropes through ropes, within
             a control step, for :meth:`State.get_passages`.
         double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as long.
@@ -138,8 +138,9 @@ class Solver:
             ``substeps`` is omitted, or at least what :func:`pbd_gym.sim.substeps.needed_substeps` asks for; with fewer
             it is plain XPBD. Several iterations and other methods soften less, and are not compensated.
         quiet: whether to suppress the warnings when bodies are softer than their material at the given substeps, and
-            when lines round colliders are pulled harder than these stand, with numbers and the sufficient number of
-            substeps; and the one when edges go through surfaces (``piercings``). Otherwise the first such step warns.
+            when these are too long for the tension of lines wrapped round colliders, each with the sufficient number
+            of substeps; and the one when edges go through surfaces (``piercings``). Otherwise the first such step
+            warns.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a

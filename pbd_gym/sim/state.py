@@ -76,7 +76,7 @@ class State(StateReports):
     def set_positions(self, values: ArrayLike) -> None:
         """Set positions [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
 
-        Those that then overlap, and collide, part by 1.5 mm a second and get no speed by that.
+        Colliding particles that then overlap separate at 1.5 mm/s, without gaining speed.
 
         Raises:
             TypeError: for anything but real numbers.
@@ -88,7 +88,7 @@ class State(StateReports):
         scatter(self.model, self.positions_scalar, given)
 
     def _note_places(self, placed: np.ndarray) -> None:
-        """Let the next step find what overlaps, in the environments in which particles have been put somewhere."""
+        """Let the next step measure overlaps in the environments whose particles have been placed."""
         first, count = self.model.first_contact_memory, self.model.contact_count
         if count and placed.any():
             memory = to_rows(self.memory_scalar.numpy(), self.model.num_envs)
@@ -96,7 +96,7 @@ class State(StateReports):
             scatter(self.model, self.memory_scalar, memory)
 
     def _wake(self, stirred: np.ndarray) -> None:
-        """Wake environments in which something has changed that no particle shows, shape (num_envs,), bool."""
+        """Wake environments changed in a way that positions and velocities do not show, shape (num_envs,), bool."""
         if self.model.can_sleep and stirred.any():
             memory = to_rows(self.memory_scalar.numpy(), self.model.num_envs)
             memory[stirred, self.model.rest_memory] = 0.0

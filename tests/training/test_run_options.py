@@ -15,8 +15,9 @@ import pytest
 import torch
 
 from pbd_gym.cli import main
-from pbd_gym.training.learners.diagnostics import diagnostics
+from pbd_gym.training.learners.diagnostics import EpisodeMeans, diagnostics
 from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_rollouts import Rollout
 from pbd_gym.training.runs.run_lock import alone_in
 from pbd_gym.training.settings import config_files
 from pbd_gym.training.settings.algorithms import PPOSettings
@@ -136,6 +137,25 @@ def test_diagnostics_of_an_update() -> None:
     # Samples of the mean d2/2 with a standard error of about d2 in 64.
     assert moved["train/approx_kl"] == pytest.approx(size * 0.02**2 / 2, rel=0.3)
     trainer.env.close()
+
+
+def test_returns_of_episodes_are_those_that_end() -> None:
+    """Episodes of five steps in rollouts of four: sums go on from one to the next, and what was missed is left out."""
+    rewards, ends = torch.arange(24.0).reshape(12, 2), torch.zeros(12, 2)
+    ends[[4, 9]] = 1.0
+    empty = torch.zeros(0)
+    parts = [
+        Rollout(empty, empty, empty, rewards[k : k + 4] + 99.0, ends[k : k + 4], empty, empty, rewards[k : k + 4])
+        for k in (0, 4, 8)
+    ]
+    for fresh, counted in ((True, rewards[:10]), (False, rewards[5:10])):
+        means = EpisodeMeans(2, fresh)
+        means.add(parts[0])
+        assert means.numbers() == {}
+        means.add(parts[1])
+        means.add(parts[2])
+        expected = float(counted.sum()) / (len(counted) // 5 * 2)
+        assert means.numbers() == {"rollout/ep_rew_mean": expected, "rollout/ep_len_mean": 5.0}
 
 
 def test_weights_and_biases_is_sent_what_tensorboard_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,46 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import Any
 
+import numpy as np
 import torch
 
 from pbd_gym.training.learners.torch_rollouts import Rollout
 
+RECENT = 100
+"""Episodes over which returns and lengths are averaged, as in Stable-Baselines3."""
 SAMPLES = 2048
 """Most samples of a rollout that are looked at: enough for two digits, and no time beside an update."""
+
+
+class EpisodeMeans:
+    """Mean return and length of the latest episodes of a batch.
+
+    Args:
+        num_envs: environments in the batch.
+        fresh: whether all of them are at the start of an episode; otherwise the episodes under way are left out.
+    """
+
+    def __init__(self, num_envs: int, fresh: bool) -> None:
+        self._sums = np.zeros((2, num_envs)) if fresh else np.full((2, num_envs), np.nan)
+        self._latest: deque[np.ndarray] = deque(maxlen=RECENT)
+
+    def add(self, rollout: Rollout) -> None:
+        """Follow the batch through a rollout, the next one each time."""
+        rewards, ends = rollout.paid.cpu().numpy(), rollout.ends.cpu().numpy() > 0.0
+        for reward, ended in zip(rewards, ends, strict=True):
+            self._sums += np.stack([reward, np.ones_like(reward)])
+            self._latest.extend(each for each in self._sums[:, ended].T if np.isfinite(each).all())
+            self._sums[:, ended] = 0.0
+
+    def numbers(self) -> dict[str, float]:
+        """Return the means; nothing before an episode has ended."""
+        if not self._latest:
+            return {}
+        gained, length = np.mean(self._latest, axis=0)
+        return {"rollout/ep_rew_mean": float(gained), "rollout/ep_len_mean": float(length)}
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.episodes.wrapping import wrapped
-from pbd_gym.training.learners.diagnostics import diagnostics
+from pbd_gym.training.learners.diagnostics import EpisodeMeans, diagnostics
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.runs.monitor import STATE, Monitor
@@ -86,6 +86,8 @@ class TorchLearner:
             RuntimeError: if processes that train together end up with different weights.
         """
         trainer, total = self.trainer, self.trainer.settings.total_timesteps
+        fresh = trainer.steps == 0 and not trainer.settings.stagger
+        episodes = EpisodeMeans(self.env.num_envs, fresh)
         with tqdm(total=total, initial=trainer.steps, unit=" steps", unit_scale=True, disable=not progress) as bar:
             rewards = trainer.learn()
             while True:
@@ -99,7 +101,8 @@ class TorchLearner:
                     break
                 bar.update(trainer.steps - bar.n)
                 if monitor is not None and trainer.rollout is not None:
-                    numbers = diagnostics(trainer, trainer.rollout)
+                    episodes.add(trainer.rollout)
+                    numbers = {**episodes.numbers(), **diagnostics(trainer, trainer.rollout)}
                     self.log({"rollout/reward": reward, "time/fps": monitor.speed(), **numbers})
         self.ranks.check_equal(trainer.agent)
 

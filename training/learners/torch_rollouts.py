@@ -30,6 +30,8 @@ class Rollout:
     values: Tensor
     last_value: Tensor
     """Value after the last step, shape (num_envs,)."""
+    paid: Tensor
+    """Rewards alone, as the environment gave them."""
 
     def advantages(self, gamma: float, lam: float) -> Tensor:
         """Return generalised advantage estimates, shape (steps, num_envs)."""
@@ -84,10 +86,11 @@ class Collector:
         self._drawn.normal_(generator=random)
         self._run()
         rewards = self._rewards + self.gamma * self._late
+        values, paid = self._values, self._rewards
         found = Rollout(
-            self._seen[:-1], self._actions, self._log_probs, rewards, self._ends, self._values[:-1], self._values[-1]
+            self._seen[:-1], self._actions, self._log_probs, rewards, self._ends, values[:-1], values[-1], paid
         )
-        return found, self._rewards.mean()
+        return found, paid.mean()
 
     def _steps(self) -> None:
         agent, seen, means, actions = self.agent, self._seen, self._means, self._actions

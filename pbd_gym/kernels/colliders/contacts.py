@@ -50,8 +50,8 @@ def make_collider_contacts(
         parts: colliders by shape and by whether they move.
         leaves_out: whether some particles are left out: those of fluids and rigid bodies.
         carries: whether friction that was not needed in one round may be used in the next.
-        supports: whether lines know what carries their particles.
-        wrenches: whether what colliders are pushed by is noted.
+        supports: whether lines know which colliders carry their particles.
+        wrenches: whether forces on colliders are recorded.
     """
     vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
     body_, table, substep_, spread_ = body_type(vec), table_type(scalar), substep_type(vec), spread_type(vec)
@@ -140,8 +140,8 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
         """Return how much of a depth was there when the substep began [m], or a value that is not positive.
 
         Args:
-            outward: how far the particle would have moved off the surface in the substep, once it is out [m]. It is not
-                less than what is asked for, as the distance from a convex collider is a convex function.
+            outward: displacement off the surface in the substep of a particle that is pushed out [m]. It is an upper
+                bound of the depth gained, since the distance from a convex collider is a convex function.
         """
         early = pick(depth - outward, outward, depth)
         counts = pick(body.inv_mass[i], early, -early) - vec(scalar(NOISE) * colliders.contact_radius)
@@ -158,7 +158,8 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
         """Push particle ``i`` out of every nearby collider of the part.
 
         Returns:
-            Which to look at from now on, and something positive where it overlapped one when the substep began.
+            The set of colliders to check from now on, and a positive number in lanes where the particle overlapped one
+            when the substep began.
         """
         overlaps = vec(scalar(0.0))
         if wp.static(part.moving):
@@ -172,7 +173,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
             if wp.static(part.moving):
-                # What gravity has moved off an overlap may be pushed back into it by what comes next.
+                # A particle that gravity has moved out of an overlap may be pushed back into it later in the substep.
                 off = pick(depth, vec(scalar(0.0)), depth + vec(body.fall))
                 if any_positive(off):
                     ox, oy, oz = to_local(
@@ -182,7 +183,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                     overlaps = pick(pick(off, inside, off), inside, overlaps)
             if any_positive(depth):
                 nx, ny, nz = normal(colliders, k, px, py, pz)
-                # Friction acts where the surface is touched, not in the middle of the particle.
+                # Friction acts at the contact point, not at the centre of the particle.
                 reach = vec(colliders.contact_radius) - depth
                 ax, ay, az = surface_motion(colliders, body.frames, k, body.h, reach, px, py, pz, nx, ny, nz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)

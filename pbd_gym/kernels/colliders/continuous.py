@@ -66,7 +66,7 @@ def make_stop(
     @wp.func
     @no_type_check
     def stop(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
-        """Move particle ``i`` back to where it would have passed through.
+        """Move particle ``i`` back to the place where it would have passed through a collider.
 
         Where it has moved farther than a collider is thick, its path (relative to the collider) is followed to the
         first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
@@ -77,10 +77,10 @@ def make_stop(
             body: rows of the group.
             i: particle.
             spread: see :mod:`pbd_gym.kernels.colliders.cull`.
-            near: which colliders to look at.
+            near: set of colliders to check.
 
         Returns:
-            Which to look at from now on.
+            The set to check from now on.
         """
         if wp.static(part.moving):
             if not includes(colliders, near, index, index):
@@ -116,7 +116,7 @@ def make_stop(
                     break
                 px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
                 hx, hy, hz, hit = trace(colliders, k, ox, oy, oz, px, py, pz, active, radius, step, deep)
-                # Later rounds: to what is deep, or else to the little that the last one has left.
+                # Later rounds only count deep contacts, not the shallow one that the previous round has left.
                 if turn == 0:
                     active = hit
                     deep = scalar(2.0) * step
@@ -130,9 +130,9 @@ def make_stop(
                 depth = over
                 depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
-                ax, ay, az = to_point(body.frames, k, ox, oy, oz)  # the way before the contact was free
+                ax, ay, az = to_point(body.frames, k, ox, oy, oz)  # the path before the contact was free
                 if wp.static(part.belt):
-                    # The surface takes the particle along for what is left of the substep.
+                    # The surface carries the particle along for the rest of the substep.
                     gone = wp.cw_mul(dx, ox - sx) + wp.cw_mul(dy, oy - sy) + wp.cw_mul(dz, oz - sz)
                     path = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz)
                     left = vec(scalar(1.0)) - wp.cw_div(gone, floor(path, scalar(1e-30)))

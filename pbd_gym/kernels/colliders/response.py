@@ -49,19 +49,19 @@ def contact_type(vec: Any) -> Any:
 def make_response(wide: Wide, carries: bool = False, supports: bool = False, wrenches: bool = False) -> Any:
     """Build the response of particle ``i`` to one contact.
 
-    It moves the particle out along the normal and holds back its slip on the surface during the substep. The slip is
-    cancelled altogether while it is no longer than ``sticking * depth``, and shortened by ``kinetic * depth``
-    otherwise, where depth is what has come in this substep: Coulomb's law on the level of positions, Macklin et al.
-    2014 (Unified particle physics, doi:10.1145/2601097.2601152, eq. 24). Held and pinned particles are left where they
-    are. A lane without contact keeps its bits.
+    It moves the particle out along the normal and reduces its slip on the surface in the substep. The slip is cancelled
+    while it is at most ``sticking * depth``, and otherwise shortened by ``kinetic * depth``, where depth is the part
+    gained in this substep: Coulomb's law for positions, Macklin et al. 2014 (Unified particle physics,
+    doi:10.1145/2601097.2601152, eq. 24). Held and pinned particles stay in place. A lane without contact keeps its
+    bits.
 
     Args:
         wide: lane count and precision.
-        carries: whether what friction has not needed is added to what it may take at the next contact of the particle
-            (``body.traction``), where contacts come in several rounds.
-        supports: whether what lines have pressed the particle on its collider by counts with the depth, for friction,
-            or, where it is negative, less than the depth does: see :mod:`pbd_gym.kernels.colliders.supports`.
-        wrenches: whether what the collider is pushed by is noted.
+        carries: whether unused friction is kept for the particle's next contact (``body.traction``), where contacts are
+            resolved in several rounds.
+        supports: whether the distance by which lines have pressed the particle on its collider, which may be negative,
+            is added to the depth for friction: see :mod:`pbd_gym.kernels.colliders.supports`.
+        wrenches: whether forces on the collider are recorded.
     """
     body_: Any = body_type(wide.vec)
     contact_: Any = contact_type(wide.vec)

@@ -1,19 +1,19 @@
 """Support of line particles: the curved colliders that carry them, found before lines are solved.
 
 A line that lies taut over a rod would be shortened to chords, which run through the rod. The rod would push its
-particles out afterwards, and the line would be too long again, for good where friction holds it. So a particle that a
-collider carries has no weight along the collider's normal n in the system of a line
+particles out afterwards, and the line would be too long again, permanently where friction holds it. So a particle that
+a collider carries has no inverse mass along the collider's normal n in the system of a line
 (:mod:`pbd_gym.kernels.solve.lines`): ``w (1 - n n^T)`` instead of ``w``, wherever tension would only press it on the
-collider. How far tension would have moved it is kept, and counts with the depth for friction: a rope about a rod holds
-what a capstan holds.
+collider. The distance by which tension would have moved it is kept, and added to the depth for friction: a rope about a
+rod then holds what a capstan holds.
 
-Round the edge of a box a line is a chord from face to face. A particle near the edge is pulled nearly straight into its
-face, and Coulomb's law there would hold it whatever pulls: the cone of friction contains the pull. So a line counts
-with no more than the thread it stands for would press by, its pull along the face times half the angle by which it
-turns at the particle; on a rod that is the same. What it presses by beyond that is taken off the load for friction.
+Across the edge of a box a line is a chord from face to face. A particle near the edge is pulled nearly straight into
+its face, and Coulomb's law there would hold it against any pull, since the pull lies within the friction cone. So the
+load for friction is limited to the pressure of the thread that the line stands for: its pull along the face times half
+the angle by which it turns at the particle; on a rod that is the same.
 
-Particles that just do not touch count as well, and tension takes all of them a little way into the collider, so that
-they have a contact, with friction, when colliders are looked at.
+Particles just above the surface count too, and tension moves all of them slightly into the collider, so that they get a
+contact, with friction, when colliders are handled.
 """
 
 import functools
@@ -29,22 +29,22 @@ from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type
 
 REACH = 1.0 / 64.0
-"""Share of the contact radius within which a collider carries a particle, and by which tension takes it in; see
+"""Share of the contact radius within which a collider carries a particle, and by which tension may press it in; see
 ``native/supports.h``."""
 TOUCHES, HEIGHT, COLLIDER = 6, 7, 8
-"""Places in a row of ``body.support``: of whether the collider carries the particle, of how high the particle is
-above it [m], and of its number, from 1 on, or 0.
+"""Offsets in a row of ``body.support``: whether the collider carries the particle, height of the particle above it [m],
+and number of the collider, from 1 on, or 0.
 
-Before these: outward normal, what lines have pressed the particle by [m], what they press it by for friction alone [m],
-and how far they may press it in yet [m]. After these: radius of its bends [m], kinetic and static friction, how far its
-surface has gone in the substep [m], and whether the particle was in it when that began.
+Before these: outward normal, distance by which lines have pressed the particle in [m], the same for friction alone [m],
+and how far they may still press it in [m]. After these: bend radius of the collider [m], kinetic and static friction,
+displacement of its surface in the substep [m], and whether the particle was inside when the substep began.
 """
 OVERLAPS = COLLIDER + 7
-"""Place of the last of these."""
+"""Offset of the last of these."""
 TENSION = COLLIDER + 8
-"""Place of how taut a line that begins at the particle, and goes round something, was last in the control step."""
+"""Offset of the last tension in the control step of a wrapped line that begins at the particle."""
 WIDTH = COLLIDER + 9
-"""Numbers in a row of ``body.support``."""
+"""Length of a row of ``body.support``."""
 
 
 @functools.cache
@@ -73,10 +73,9 @@ def near_type(vec: Any) -> Any:
 
 @functools.cache
 def make_forget(wide: Wide) -> Any:
-    """Build the function (body, thread, thread_count) that begins a step without knowing which particles overlap, and
-    how taut lines are.
+    """Build the function (body, thread, thread_count) that clears overlaps and tensions at the start of a step.
 
-    What the last substep of the step before found is no part of a state.
+    Findings of the previous step are not part of a state.
     """
     scalar = wide.scalar
     vec: Any = wide.vec

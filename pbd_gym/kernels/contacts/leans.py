@@ -1,18 +1,18 @@
 """Leaning lines: knots, and ropes hooked into each other.
 
-Lines are solved for exactly and contacts afterwards. What is taut would go through what it lies on: a line that finds
-its own length in every substep pulls as hard as that takes, and contacts give way bit by bit. Three things hold it.
+Lines are solved exactly, and contacts afterwards. A taut line would pass through the body it lies on: it regains its
+length in every substep with whatever force that takes, and contacts give way little by little. Three measures prevent
+that.
 
-* A particle remembers which way contacts have pushed it, its lean, and forgets it within some substeps without any.
-  Along the lean it counts as heavier in the system of its line, since what it is pressed on goes with it:
+* A particle remembers the direction in which contacts have pushed it, its lean, for some substeps. Along the lean it
+  counts as heavier in the system of its line, since the body that it is pressed on moves along:
   :mod:`pbd_gym.kernels.solve.lines`.
-* A line with such particles yields where it is tauter than contacts stand up to within a substep: some compliance,
-  which grows with its pull, lets all of it stretch alike, rather than the few segments at a knot, and the pull is cut.
-  It goes back to its own stiffness within some substeps, which is remembered too.
-* Contacts are worked on in rounds, in which balls that have gone past each other within the substep go back to the
-  sides they came from.
+* A line with such particles yields where it is tauter than contacts can resist within a substep. A compliance that
+  grows with its tension limits that tension, and spreads the stretch over the whole line instead of the few segments at
+  a knot. The line returns to its own stiffness within some substeps; this too is remembered.
+* Contacts are resolved in rounds, in which balls that have passed each other within the substep return to their sides.
 
-A rope that is too short for its knot stretches, and pulls at the hands the more, the farther they go.
+A rope that is too short for its knot stretches, and pulls harder at the hands as they move farther apart.
 """
 
 import functools

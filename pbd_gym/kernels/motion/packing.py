@@ -1,11 +1,11 @@
-"""Packing: for the time of a control step, environments that are awake share lanes with one another.
+"""Packing: during a control step, environments that are awake share groups of lanes.
 
-A group of lanes takes its time even if only one of its environments is awake. So before a step those that are awake
-change places with ones that sleep, until they fill as few groups as they can; the other groups return at once. After
-the step all go back, so that nobody else ever sees them elsewhere. Results do not depend on where an environment is.
+A group of lanes takes as long with one awake environment as with all of them awake. So before a step, awake
+environments change places with sleeping ones until they fill as few groups as possible; the other groups return at
+once. After the step all go back, so no other code sees them elsewhere. Results do not depend on the place.
 
-Who sleeps is guessed from what environments remember and from their hands and colliders. The step itself finds out: one
-that has been woken in another way is merely not in the best place for a step.
+Sleep is predicted from an environment's memory, hands and colliders. The step itself decides: an environment that wakes
+for another reason is only in a less favourable place for that step.
 """
 
 from typing import Any, no_type_check
@@ -17,7 +17,7 @@ from pbd_gym.kernels.motion.sleeping import NEARLY, REST_TIME, is_held
 wp.set_module_options({"enable_backward": False})
 
 _AT_ONCE = 64
-"""Rows that are exchanged for one pair of environments after the other, while they are in the nearest cache."""
+"""Number of rows exchanged for all pairs of environments in turn, while these rows are in the nearest cache."""
 
 
 @wp.struct

@@ -1,15 +1,15 @@
-"""Sleep: an environment at rest keeps its places, bit by bit, until something can move it.
+"""Sleep: an environment at rest keeps its positions, bit for bit, until something can move it.
 
 An environment whose particles have been at rest for :data:`REST_TIME`, held by nothing, falls asleep at the end of a
 control step: its velocities become zero. It wakes with the control step in which a hand holds one of its particles, a
-collider moves, a force or wind acts, or before which somebody has set its positions, velocities or parameters. What
-awake environments do does not depend on others: those asleep that share their lanes are computed without contacts, and
-then put back.
+collider moves, or a force or wind acts, or after its positions, velocities or parameters have been set. Awake
+environments do not depend on others: sleeping ones that share their lanes are computed without contacts, and restored
+afterwards.
 
-At rest are environments in which no particle has moved faster than :data:`FAST` in a control step, and no more than one
-in :data:`FEW` faster than :data:`SLOW`: crumpled cloth, which is never quite still, creeps and trembles by that much.
-Where gravity is so weak that what falls from rest is not faster by then, both are lower. Nothing sleeps while some of
-what overlapped where it was put has still to part.
+An environment is at rest if no particle has moved faster than :data:`FAST` in a control step, and at most one in
+:data:`FEW` faster than :data:`SLOW`: crumpled cloth is never quite still, and creeps and trembles at such speeds. Both
+limits are lower where gravity is so weak that a body falling from rest would not exceed them. Nothing sleeps while
+bodies that were placed in an overlap are still parting.
 """
 
 import functools
@@ -25,9 +25,9 @@ from pbd_gym.kernels.lanes.wide import Wide, barrier
 REST_TIME = 0.2
 """Time for which an environment has been at rest when it falls asleep [s]."""
 SLOW, FAST, FEW = 0.01, 0.05, 20
-"""Speeds of particles at rest, in the mean of a control step [m/s]: of most, and of one in so many."""
+"""Largest mean speeds in a control step of particles at rest [m/s]: of most of them, and of one in so many."""
 NEARLY = 0.999
-"""Share of that time that counts as all of it, in spite of rounding."""
+"""Share of that time that suffices, because of rounding."""
 MOST = 2**20
 """Number of particles to which one thread counts those that move."""
 ASLEEP, STIRRED = 0, 1

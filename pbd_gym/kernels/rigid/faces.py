@@ -1,12 +1,12 @@
 """Contacts of rigid bodies with colliders between their balls.
 
 A peg, a ball or an edge may press on a face of a body where none of its balls is near. The triangles that balls lie on
-(:attr:`pbd_gym.scene.rigid_bodies.RigidBody.faces`) are searched for the place that is deepest in a collider, and there
-the body touches as with another ball. That is the minimum of a convex function where the collider is convex; projected
-subgradient steps, which get shorter by the same share, find it for all environments at once (Goffin 1977,
-doi:10.1007/BF01584346). As Macklin et al. 2020, doi:10.1145/3384538, did for the triangles of cloth.
+(:attr:`pbd_gym.scene.rigid_bodies.RigidBody.faces`) are searched for the point deepest in a collider, which becomes a
+contact like that of another ball. For a convex collider that is the minimum of a convex function; projected subgradient
+steps of geometrically decreasing length find it for all environments at once (Goffin 1977, doi:10.1007/BF01584346).
+Macklin et al. 2020, doi:10.1145/3384538, search the triangles of cloth in the same way.
 
-Where balls are as deep, nothing is added: what lies flat on a table touches with its balls alone.
+Where balls are as deep, nothing is added: a body that lies flat on a table touches it with its balls alone.
 """
 
 import functools
@@ -25,15 +25,15 @@ from pbd_gym.kernels.rigid.motion import rigid_call
 
 TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, early, nx, ny, nz, ux, uy, uz, kinetic, sticking}"
 DEEPER = 1.25
-"""How many times as deep as all balls that touch a place on a face has to be to count."""
+"""Depth from which a point on a face counts, relative to the deepest ball."""
 FLAT = 1e-3
-"""Share of a ball's radius by which it has to be deeper besides."""
+"""Additional depth that it needs, as a share of a ball's radius."""
 STEPS = 28
-"""Steps of the search for the deepest place of a triangle, at most."""
+"""Largest number of steps of the search for the deepest point of a triangle."""
 FIRST = 0.5
 """Length of the first step; a side of a triangle is sqrt(2) long."""
 SHORTER = 0.75
-"""Length of a step over that of the one before."""
+"""Ratio of successive step lengths."""
 
 
 class _Places(NamedTuple):
@@ -89,9 +89,9 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
     """Build the search for the place of a face that is deepest in a collider.
 
     Returns:
-        Function (model, colliders, body, rigid, group, b, k, f, size, radius, bar, best) of a bar that the distance of
-        a place has to be below to count and the distance of the middle [m]. It returns the smallest distance found and
-        the weights of the second and third corner there.
+        Function (model, colliders, body, rigid, group, b, k, f, size, radius, bar, middle). ``bar`` is the distance
+        below which a point counts, ``middle`` that of the triangle's centre [m]. It returns the smallest distance
+        found, and the weights of the second and third corner there.
     """
     any_positive, floor, pick, sqrt = wide.any_positive, wide.floor, wide.pick, wide.sqrt
     vec: Any = wide.vec
@@ -130,14 +130,14 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
             best_v = pick(best - here, v, best_v)
             best = pick(best - here, here, best)
             nx, ny, nz = normal(colliders, k, px, py, pz)
-            # How much deeper each corner is than the place, by the tangent.
+            # Additional depth of each corner by the tangent plane.
             da = wp.cw_mul(nx, px - ax) + wp.cw_mul(ny, py - ay) + wp.cw_mul(nz, pz - az)
             db = wp.cw_mul(nx, px - bx) + wp.cw_mul(ny, py - by) + wp.cw_mul(nz, pz - bz)
             dc = wp.cw_mul(nx, px - cx) + wp.cw_mul(ny, py - cy) + wp.cw_mul(nz, pz - cz)
             if convex:
                 most = pick(da - db, da, db)
                 most = pick(dc - most, dc, most)
-                # No place of the triangle is deeper than what counts, or than the deepest yet.
+                # No point of the triangle is deeper than the bar, or than the deepest so far.
                 bound = here - most
                 open = pick(bar - bound, best - bound - scalar(FLAT) * radius, -one)
                 if not any_positive(open):
@@ -224,7 +224,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
             size = body.parameters[SIZE]
         radius = model.rigid.radius[b] * size
         room = wp.static(ROOM) * (model.rigid.offsets[b + 1] - model.rigid.offsets[b])
-        # What is no deeper than this does not count.
+        # Points that are no deeper than this do not count.
         bar = radius - least
         for f in range(model.rigid.face_offsets[b], model.rigid.face_offsets[b + 1]):
             mx, my, mz = corner(model, body, rigid, group, b, k, f, 0, size)

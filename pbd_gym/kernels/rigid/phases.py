@@ -4,12 +4,12 @@ A rigid body is a set of particles, and nothing else lasts from step to step. A 
 orientation of each body from its particles, and then moves it as a body of six degrees of freedom, with its particles.
 So everything that handles particles handles rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
 Their effect on a particle becomes an impulse on its body (``native/rigid_joints.h``). Colliders, joints and other
-bodies (``native/rigid_meetings.h``) act on the body as a whole and do not wait for particles to drag it along; nor do
-contacts with other particles, which reckon with the mass of the body (:mod:`pbd_gym.kernels.contacts.particles`).
+bodies (``native/rigid_meetings.h``) act on the body as a whole at once, and so do contacts with other particles, which
+take the mass of the body into account (:mod:`pbd_gym.kernels.contacts.particles`).
 
-A held or pinned particle counts as many times heavier than its body, so that the body turns about it and it stays in
-place. Where a hand is torn out of what it holds, since the ground or another hand is in the way, the rest of the body
-moves as if it were free, and the hand draws at it (``RigidLane::change_weight`` in ``native/rigid_bodies.h``).
+A held or pinned particle counts as many times heavier than its body, so that it stays in place and the body turns about
+it. Where a body is torn from its hand, because the ground or another hand is in the way, the rest of it moves as if it
+were free, and the hand pulls it back (``RigidLane::change_weight`` in ``native/rigid_bodies.h``).
 """
 
 import functools

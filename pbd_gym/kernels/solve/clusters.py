@@ -3,11 +3,12 @@
 Each particle of a cluster has a goal ``g = c + R (q - o)``, with c its centre of mass now, o that of its rest positions
 q, and R the rotation that fits best: of all rigid motions, the one with the least ``sum m |x - g|^2``, m being mass.
 
-As a constraint of XPBD that is ``C = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] with the energy ``C^2 / (2 compliance)``. For
-the best motion is a minimum, its own change drops out of the gradient, which is ``m (x - g) / C``. For a cluster alone
+As a constraint of XPBD that is ``C = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] with the energy ``C^2 / (2 compliance)``.
+Since the best motion is a minimum, its own change drops out of the gradient, which is ``m (x - g) / C``. For a single
+cluster,
 ``sum w |grad|^2 = 1`` and the step is ``x += (g - x) / (1 + compliance / h^2)``: the classical shape matching with its
-factor ``alpha = 1 / (1 + compliance / h^2)``. It is moreover the exact step of implicit Euler, for it leaves both c and
-R as they are.
+factor ``alpha = 1 / (1 + compliance / h^2)``. It is also the exact step of implicit Euler, since it changes neither c
+nor R.
 
 A particle that belongs to n clusters lends each of them 1/n of its mass: a body is then as stiff as its compliance
 says, however much its clusters overlap. A Jacobi iteration lets each cluster move its own share of the mass and takes

@@ -1,7 +1,7 @@
 """The projection of a constraint, traced from its formula: positions in, corrected positions and multiplier out.
 
-It is all one graph: C, gradients, weights, multiplier and moves. Common parts are computed once, and factors that one
-multiplies and the next divides by cancel.
+C, gradients, weights, multiplier and corrections are one graph: common parts are computed once, and a factor that one
+part multiplies by and the next divides by cancels.
 """
 
 from __future__ import annotations

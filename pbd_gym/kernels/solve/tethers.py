@@ -1,15 +1,15 @@
 """Tethers to held or pinned particles: nothing gets farther from these than along the cloth at rest.
 
-A sweep of stretch constraints carries the pull of a hand by one particle, so cloth that is swung stretches more, the
-finer it is. Long-range attachments (Kim, Chentanez, Mueller 2012, doi:10.2312/SCA/SCA12/305-310) hold every particle
+A sweep of stretch constraints propagates the pull of a hand by one particle, so the finer a swung cloth is, the more
+it stretches. Long-range attachments (Kim, Chentanez, Mueller 2012, doi:10.2312/SCA/SCA12/305-310) hold every particle
 back at once. Here the anchors are the held and pinned particles of each environment: the first phase of a step detects
 changes and recomputes the lengths, so closing a grip, setting a pin and restoring a state are all handled alike.
 
-Anchors farther apart than the cloth between them must not tear at it in turns. All tethers of an environment
-grow by the factor by which the worst pair of anchors is too far apart; by the triangle inequality there is then a place
-for every particle, and the strain of a thread between two hands is even. Constraints work against that: a hand that
-holds one particle stretches cloth most near itself. Where hands pull, tethers therefore also act after the constraints,
-and the force at the hands exceeds the pull of the material alone.
+Anchors farther apart than the cloth between them must not tear at it in turns. All tethers of an environment are
+lengthened by the factor by which the worst pair of anchors is too far apart; by the triangle inequality there is then a
+place for every particle, and the strain of a thread between two hands is even. Constraints work against that: a hand
+that holds one particle stretches cloth most near itself. Where hands pull, tethers therefore also act after the
+constraints, and the force at the hands exceeds the pull of the material alone.
 """
 
 import functools

@@ -118,7 +118,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         vorticity=material.vorticity,
         thinning=2.0 * material.viscosity / (material.density * smoothing.spread),
         cohesion=cohesion(fluid),
-        # Walls are considered from farther off than a particle can come to them.
+        # Walls are considered from farther away than a particle can move in a substep.
         farthest=fluid.spacing,
         reach=smoothing.support + 0.5 * fluid.spacing,
         mass=fluid.particle_mass,

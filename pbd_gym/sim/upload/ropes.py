@@ -1,8 +1,9 @@
 """Ropes without lines beside colliders: each of their segments becomes a line of its own.
 
 A chord from one face of a box to the next pulls the particle at the edge straight into its face, where friction holds
-it whatever pulls. Lines are measured along what they go round, with a belt's friction (``native/wraps.h``), and that is
-as right for one segment as for many: sweeps pass pulls on from one to the next, as they do between springs.
+it against any pull. Lines are measured along the surfaces they are wrapped round, with belt friction
+(``native/wraps.h``), and that works for one segment as well: sweeps pass tension from one to the next, as between
+springs.
 """
 
 from __future__ import annotations

@@ -9,14 +9,14 @@ from typing import Any
 class PiercingWatch:
     """Looks after each step whether edges go through surfaces, where a solver counts them; warns once.
 
-    Speeds are warned of before bodies meet (:mod:`pbd_gym.sim.watches.speeds`). What is slow goes through as well: a
-    load of mass M that lies on cloth of mass m sinks by about ``M g h^2 / m`` into it.
+    Fast bodies are warned of before they meet (:mod:`pbd_gym.sim.watches.speeds`). Slow ones can pass through as well:
+    a load of mass M that lies on cloth of mass m sinks by about ``M g h^2 / m`` into it.
     """
 
     def __init__(self, model: Any, counts: bool, quiet: bool) -> None:
-        """Look if the solver counts piercings, unless nothing shall be said or reading would delay a GPU."""
+        """Watch if the solver counts piercings, unless warnings are off or reading would delay a GPU."""
         self.watching = counts and not quiet and not model.device.is_cuda
-        """Whether there is anything to look at: not after a warning."""
+        """Whether there is anything to check: not after a warning."""
 
     def look(self, state: Any, ctrl_dt: float, substeps: int) -> None:
         """Warn if edges go through surfaces after a step of ``ctrl_dt`` seconds."""

@@ -95,10 +95,10 @@ def test_a_label_moves_up_from_one_that_it_would_cover() -> None:
 def test_a_label_moves_up_from_one_that_has_moved_up() -> None:
     """Guards against words run together: WRONG: only words that are lower than where this one wants to be count."""
     first = np.array([0.3, 0.25, 0.0])
-    (one, two), _ = AHEAD.project(np.array([first, first + [0.1, 0.1, 0.0]]), SIZE)
+    (one, two), _ = AHEAD.project(np.array([first, first + np.array([0.1, 0.1, 0.0])]), SIZE)
     rows, columns = np.nonzero(changed(Frame(NOTHING, labels=[(first, "label")])))
     across, up = 0.1 / (two - one)[0] * 0.5 * np.ptp(columns), -0.1 / (two - one)[1] * np.ptp(rows)
-    places = [first, first + [-across, 0.01 * up, 0.0], first + [-2.0 * across, 0.7 * up, 0.0]]
+    places = first + np.array([[0.0, 0.0, 0.0], [-across, 0.01 * up, 0.0], [-2.0 * across, 0.7 * up, 0.0]])
     alone = [changed(Frame(NOTHING, labels=[(place, "label")])).sum() for place in places]
     together = changed(Frame(NOTHING, labels=[(place, "label") for place in places])).sum()
     assert together > 0.97 * sum(alone)

@@ -104,7 +104,7 @@ def test_advantages_are_sums_of_errors() -> None:
     ends = (torch.rand(steps, 3, generator=random) < 0.3).double()
     last = torch.rand(3, generator=random, dtype=torch.float64)
     empty = torch.zeros(steps, 3, 0)
-    found = Rollout(empty, empty, empty, rewards, ends, values, last).advantages(gamma, lam)
+    found = Rollout(empty, empty, empty, rewards, ends, values, last, rewards).advantages(gamma, lam)
     following = torch.cat([values[1:], last[None]])
     errors = rewards + gamma * (1.0 - ends) * following - values
     for env in range(3):
