@@ -35,7 +35,7 @@ test-ray:  ## commands with --ray and the RLlib sample, in an environment of its
 	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' $$(grep '^torch==' constraints.txt) pytest '.[ray]'
 	runs/ray/bin/python -m pytest tests/training/test_rllib_sample.py tests/training/test_ray.py
 
-test-lerobot:  ## that LeRobot reads what collect writes and evaluates on our ids; it pins torch (some gigabytes)
+test-lerobot:  ## that LeRobot reads what collect writes and evaluates on our ids; it pins torch (4.5 GB of wheels)
 	$(PYTHON) -m venv runs/lerobot-venv
 	runs/lerobot-venv/bin/python -m pip install --quiet 'lerobot[dataset]' pytest '.[lerobot]'
 	runs/lerobot-venv/bin/python -m pytest tests/training/data/test_lerobot_datasets.py tests/training/test_lerobot_eval.py
