@@ -1,8 +1,8 @@
 // Response of a particle to contact with a collider: push-out and Coulomb friction.
 //
-// Overlap that existed when the substep began is no approach, and must not become speed. It is removed by moving the
-// particle's earlier position as well, by at most body.relief per round: removed at once, it would strain the rest of
-// the body, and the strain would throw it. Only the remaining depth counts as normal load for friction.
+// Overlap that existed when the substep began is not an approach, and must not become speed. It is removed by moving
+// the particle's earlier position as well, by at most body.relief per round: removed at once, it would strain the rest
+// of the body, and the strain would throw it. Only the remaining depth counts as normal load for friction.
 #pragma once
 #include "lanes.h"
 #include "supports.h"

@@ -2,9 +2,10 @@
 //
 // All contacts of a body are solved together. The impulse of each acts on the whole body, whose inverse mass at that
 // point is 1 / M + (r x n) . I^-1 (r x n), and is never negative. It removes the part of the depth that was gained in
-// this substep; older overlap is no speed, and rigid_overlaps.h removes it. Friction holds the contact point in place
-// on the surface with at most the normal impulse times the static coefficient if it sticks, or the kinetic one if it
-// slides; loads that squeeze the body add to the normal impulse. A few sweeps (projected Gauss-Seidel) find consistent
+// this substep; older overlap must not become speed, and rigid_overlaps.h removes it. Friction holds the contact point
+// in place on the surface with at most the normal impulse times the static coefficient if it sticks, or the kinetic one
+// if it slides; loads that squeeze the body add to the normal impulse. A few sweeps (projected Gauss-Seidel) find
+// consistent
 // impulses: Mueller et al. 2020, doi:10.1111/cgf.14105. Sliding is decided late, when they have nearly converged.
 //
 // A ball that approaches faster than gravity accelerates it in two substeps bounces: it is pushed back by the

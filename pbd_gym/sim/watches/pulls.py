@@ -1,9 +1,9 @@
-"""Tension of lines wrapped round colliders: a warning where substeps are too long for it.
+"""Pulls that lines round colliders stand: a warning where substeps are too long for the tension of a rope.
 
 A particle with mass m of a taut line, whose segments have length l and pull by f, swings sideways with a frequency of
-up to 2 sqrt(f / (m l)). Straight lines resolve that implicitly, however taut they are
-(:mod:`pbd_gym.kernels.solve.lines`). Wrapped lines take friction and bends from before the solve, so one with a large
-``h^2 f / (m l)`` stretches where it slides, and may fly off.
+up to 2 sqrt(f / (m l)). Straight lines follow that implicitly, however taut they are
+(:mod:`pbd_gym.kernels.solve.lines`). Round a collider, friction and turns of the string come from before the line was
+solved for, and a line for which ``h^2 f / (m l)`` is large stretches where it slides, and may fly off.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from pbd_gym.kernels.colliders.supports import TENSION
 from pbd_gym.sim.upload.arrays import by_scalar
 
 MOST = 8.0
-"""Largest ``h^2 f / (m l)`` of wrapped lines without a warning: at 8 a rope that slid about a rod was up to 1.5 % too
+"""Largest ``h^2 f / (m l)`` that lines round colliders stand: at 8 a rope that slid about a rod was up to 1.5 % too
 long, at 20 up to 15 %, and from 50 on ropes at rest flew off.
 """
 PATIENCE = 5
-"""Number of control steps whose median counts, so that a single jolt does not warn. The suggested number of substeps is
-for the largest tension of these.
-"""
+"""Number of control steps whose median counts: a jolt passes. The number of substeps is for the largest of them."""
 MARGIN = 1.1
 """Margin of the suggested number of substeps."""
 
@@ -34,7 +32,7 @@ class PullWatch:
     """Checks after each step whether lines that go round colliders are tauter than substeps can resolve; warns once."""
 
     def __init__(self, model: Any, quiet: bool = False) -> None:
-        """Find the lines, with masses and lengths, unless warnings are off."""
+        """Find the lines, and what they are made of, unless nothing shall be said."""
         self.watching = bool(model.has_supports) and not model.device.is_cuda and not quiet
         """Whether there is anything to check: lines that can lie over colliders, not on a GPU, which reading would
         delay, and no warning so far.
@@ -58,7 +56,7 @@ class PullWatch:
             substeps: its substeps.
         """
         taut = by_scalar(model, state.support).numpy()[:, self._firsts, TENSION]
-        # The tension measure sums both segments at a particle.
+        # What a line knows is the sum over both sides of a particle.
         self._recent.append(0.5 * float(taut.max()))
         most = sorted(self._recent)[len(self._recent) // 2]
         if len(self._recent) < PATIENCE or not MOST < most < math.inf:
