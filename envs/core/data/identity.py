@@ -50,10 +50,10 @@ def identity_of(value: Any) -> str:
 
 @functools.cache
 def package_digest() -> str:
-    """Return a digest of the text of this package."""
+    """Return a digest of the text of this package, Python and C++."""
     digest = hashlib.sha256()
     for root in (Path(pbd_gym.__file__).parent, Path(__file__).parents[2]):  # the second may be a link in the first
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted(path for suffix in ("py", "h") for path in root.rglob(f"*.{suffix}")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -25,7 +25,7 @@ LISTED = 8
 """Capacity of an environment's list of possible contacts, in sixteens per member."""
 TOUCHING, ACTIVE = 8, 16
 """Capacities for touching pairs and for active ones, which may touch soon, per member."""
-KEPT = 512
+KEPT = 528
 """Numbers kept of sixteen touching pairs."""
 BOUNCING = 3
 """Capacity for pairs that bounce in the same substep, per member."""

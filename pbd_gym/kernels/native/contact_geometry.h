@@ -32,6 +32,10 @@ constexpr double CALM_REACH = 0.57, LIVELY_REACH = 0.7, COARSE_REACH = 0.57;
 // What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
 // top of the thickness.
 constexpr double FINER_THICKNESSES = 2.15, FINER_SHARE = 0.12;
+// Time in which creased patches part beyond the thickness [s]: within one substep, if that is longer. What curls turns
+// from discs to balls, and so overlaps what it was clear of. If that left within a substep however short, corners that
+// lie on other cloth would fly up by themselves.
+constexpr double CREASE_TIME = 0.0024;
 // What layers sink into each other under their weight, in thicknesses: patches touch as much sooner.
 constexpr double SINK = 0.02;
 // A patch is a ball where the square of a chord across it, over that at rest, is below the first, and a disc above the
@@ -76,6 +80,7 @@ template <class L> struct Touch {
     typename L::V inside, nx, ny, nz, overlap;
     typename L::V fastest;     // way out of an overlap that was there before [m]
     typename L::V sheets;      // 1 where both are patches
+    typename L::V haste;       // share of an overlap that was there before which these try to leave in a substep
     typename L::V ux, uy, uz;  // what the pair has moved against each other in this substep
 };
 
@@ -84,6 +89,7 @@ template <class T> struct ContactScales {
     T size, inv_size, roughness;
     T agitation;        // 0 at rest, 1 where it moves
     T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
+    T unhurried;        // share of what creases overlap by beyond the thickness that leaves in a substep
     T braking;          // share of a gap that may go
     T cushion;
     T placed;       // way out of an overlap of members that leave others room [m]
@@ -106,6 +112,7 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             T(0),
             table.separation_speed / inv_h,
             table.gentle_speed / inv_h,
+            wp::min(T(1), T(1) / (inv_h * inv_h * T(CREASE_TIME * CREASE_TIME))),
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
             T(2) * parting + T(STACKED) * resting,
@@ -171,6 +178,7 @@ template <class L> struct Standing {
     typename L::V nx, ny, nz;     // this normal, on the side of the first
     typename L::V least, outer;   // gaps at which they touch, and up to which they brake each other
     typename L::V wanted;         // gap that they are to keep
+    typename L::V reach;          // gap at which they would touch if they were flat
     typename L::V width, range2;  // how far beside the normal they meet, and how far apart at most, squared
     typename L::V fastest, sheets;
 };
@@ -222,6 +230,7 @@ PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member
     const V finer = T(FINER_THICKNESSES) * reach + T(FINER_SHARE) * room, looser = finer > coarse ? finer : coarse;
     const V thick = reach + (fine < looser ? fine : looser);
     const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
+    s.reach = sooner * reach;
     s.least = sooner * reach + creased * (thick - reach);
     s.outer = s.least + scales.cushion + creased * (fat - thick);
     s.wanted = ((start < s.outer) & (start > s.least)) ? start - scales.braking * (start - s.least) : s.least;
@@ -269,6 +278,8 @@ PBD_INLINE Touch<L> meet(const Standing<L>& s, typename L::V dx, typename L::V d
     t.overlap = s.wanted * scales.size - gap;
     t.sheets = s.sheets;
     t.fastest = s.fastest;
+    const V deep = at_least(s.reach * scales.size - gap, 0) / at_least(t.overlap, 1e-12);
+    t.haste = scales.unhurried + (T(1) - scales.unhurried) * (deep < all ? deep : all);
     t.inside = ((gap * scales.inv_size < s.wanted) & (rest2 < s.range2) & (beside <= s.width * s.width)) ? all : none;
     return t;
 }

@@ -92,7 +92,9 @@ PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t,
     const auto sheets = t.sheets > none;
     const V approach = at_least(-along, 0), impulse = (sheets & (approach < depth)) ? approach : depth;
     const V rest = depth - impulse, small = T(SOFTNESS) * pair.radii * scales.size;
-    const V parting = impulse + rest * rest / at_least(rest + small, 1e-30);
+    V leaving = rest * rest / at_least(rest + small, 1e-30);
+    if constexpr (Options::SURFACES) leaving = sheets ? t.haste * leaving : leaving;
+    const V parting = impulse + leaving;
     // What the passes before have overshot is taken back: contacts do not bounce.
     const V bounce = along < gained ? along : gained, over = at_least(-goal, 0);
     V back = at_least(bounce < over ? bounce : over, 0), pressing = impulse, bounced = none, stays = none;

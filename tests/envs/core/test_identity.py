@@ -7,12 +7,14 @@ import enum
 import subprocess
 import sys
 from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pbd_gym.envs.core.data.identity import identity_of
+import pbd_gym
+from pbd_gym.envs.core.data.identity import identity_of, package_digest
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 from tests.envs.helpers import SMALL
 
@@ -55,6 +57,17 @@ def test_data_is_told_by_its_content() -> None:
     assert identity_of({"a", "b", "c"}) == identity_of({"c", "b", "a"})
     assert identity_of((Numbers(), Part(0.1))) == identity_of((Numbers(), Part(0.1)))
     assert identity_of(object()) == identity_of(object())  # its place in memory is no part of it
+
+
+def test_the_package_is_told_by_its_python_and_its_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pbd_gym, "__file__", str(tmp_path / "__init__.py"))
+    found = []
+    for name in ("__init__.py", "native/pbd.h"):
+        for text in ("one", "two"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+            found.append(package_digest.__wrapped__())
+    assert len(set(found)) == len(found)
 
 
 TEXTS = {
