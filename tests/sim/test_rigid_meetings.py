@@ -81,7 +81,7 @@ def test_bodies_that_overlap_one_another_are_not_thrown(solver: Solver) -> None:
 
 @pytest.mark.parametrize("substeps", [5, 20])
 def test_light_bodies_in_heavy_ones_are_not_thrown(substeps: int) -> None:
-    """Guards bodies that are put into heavier ones: a box of 20 g left one of 12 kg at 1.9 m/s (4 ms), or at 0.6 (1 ms).
+    """Guards bodies that are put into heavier ones: a box of 20 g left one of 12 kg at 1.9 m/s (4 ms) or 0.6 (1 ms).
 
     It may not leave faster than it falls within a few substeps, and parts within 0.2 s.
     """
@@ -102,7 +102,9 @@ def test_held_bodies_hold_what_they_squeeze() -> None:
     """Guards what cannot part: two held boxes with a third between them, 1 mm in each, carry it by friction."""
     scene = Scene(grip_count=2)
     box = geometry.box((1, 1, 1), (0.06, 0.06, 0.06))
-    first, middle, second = (scene.add_rigid_body(box, 500.0, 0.015, position=(x, 0.0, 0.0)) for x in (-0.059, 0, 0.059))
+    first, middle, second = (
+        scene.add_rigid_body(box, 500.0, 0.015, position=(x, 0.0, 0.0)) for x in (-0.059, 0, 0.059)
+    )
     solver = Solver(Model(scene, device="cpu"), substeps=8)
     state, control = solver.state(), solver.control()
     state.hold([[int(first.indices[0]), int(second.indices[0])]])

@@ -25,7 +25,8 @@ constexpr double HEAVIER = 0.5;
 // Where a line leans on other particles, it begins to yield at this h^2 w sum(f / length), and from SLACK on counts
 // this part of a weight as compliance. Contacts hold what it pulls with then; what is shorter than a knot needs
 // stretches.
-constexpr double YIELD = 0.1, YIELDING_COMPLIANCE = 1.0;
+constexpr double YIELD = 0.1;
+constexpr double YIELDING_COMPLIANCE = 1.0;
 // Share of that which is left a substep later: a line that came to its length at once would throw what hangs on it.
 constexpr double STIFFENING = 0.9;
 
