@@ -25,9 +25,9 @@ struct FluidLift {
     static constexpr double SLOW = 0.1;
     // Drag of a blunt body that is slow, over half the density, its cross-section and the square of its speed.
     static constexpr double DRAG = 1.0;
-    // Unevenness of the fluid around a body, as a share of its size along an axis, up to which all of it is wet, and
-    // from which a part of it is dry.
-    static constexpr double EVEN = 0.21, DRY = 0.38;
+    // Unevenness of the fluid around a body, as a share of its size, up to which all of it is wet, and from which a
+    // part of it is dry.
+    static constexpr double EVEN = 0.12, DRY = 0.22;
 
     Group& fluid;
     T* const last;
@@ -102,24 +102,21 @@ struct FluidLift {
     // density: sum of the kernels around its samples, as a share of that around a body in still fluid.
     PBD_INLINE T wet_share(int body, const T* center, T density) const {
         PBD_CONTRACT_ON
-        T uneven[3] = {T(0), T(0), T(0)}, size[3] = {T(0), T(0), T(0)};
+        T uneven[3] = {T(0), T(0), T(0)}, size = T(0);
         for (int b = 0; b < fluid.samples; ++b) {
             if (body_of(b) != body) continue;
             const T usual = density * fluid.table.open.data[fluid.order[fluid.members + b]];
             const T more = around[SAMPLE * b] - usual, *const p = last + 4 * (fluid.second + b);
+            T square = T(0);
             for (int a = 0; a < 3; ++a) {
                 uneven[a] += more * (p[a] - center[a]);
-                size[a] += usual * wp::abs(p[a] - center[a]);
+                square += (p[a] - center[a]) * (p[a] - center[a]);
             }
+            size += usual * root(square);
         }
-        // Along each axis by itself: a plank whose top is dry is uneven by half of its thickness, not of its length.
-        T square = T(0);
-        for (int a = 0; a < 3; ++a) {
-            if (!(size[a] > T(0))) return T(0);
-            square += uneven[a] * uneven[a] / (size[a] * size[a]);
-        }
-        const T share = (T(DRY) - root(square)) / T(DRY - EVEN);
-        return share < T(0) ? T(0) : share > T(1) ? T(1) : share;
+        const T off = root(uneven[0] * uneven[0] + uneven[1] * uneven[1] + uneven[2] * uneven[2]);
+        const T share = (T(DRY) * size - off) / (T(DRY - EVEN) * size);
+        return !(size > T(0)) || share < T(0) ? T(0) : share > T(1) ? T(1) : share;
     }
 
     // Find the shift of a body that makes its lift right, and that of the fluid in return.
