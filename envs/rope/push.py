@@ -38,7 +38,7 @@ COAST = 0.008
 CLOSE = 0.08
 """Distance from the goal at which the expert lets the rope be, as a share of that at the start."""
 BULGE = 0.012
-"""How far a part of the rope may be beyond the goal; the expert pushes it back from there [m]."""
+"""How far a part of the rope may be beyond the others in the end, on either side; the expert pushes it back [m]."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,9 @@ class RopePush(Task):
     def push_in_strokes(self, world: World) -> np.ndarray:
         """Return the expert's actions: strokes that push all of the rope ahead, with the plate parallel to the goal.
 
-        In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far. What
-        is beyond the goal in the end it pushes back.
-        Meanwhile it moves sideways by the offset of the rope along the goal. All of this is decided when a stroke
-        begins, so call this before every step.
+        In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far.
+        Meanwhile it moves sideways by the offset of the rope along the goal. What is beyond the goal in the end it
+        pushes back. All of this is decided when a stroke begins, so call this before every step.
         """
         config, phase = self.config, world.buffers.peek("elapsed") % STROKE
         frame = self.goal_frame(world)
@@ -215,7 +214,7 @@ class RopePush(Task):
         x = world.state.get_positions().astype(np.float64) - middle[:, None]
         depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
         # At the end, the parts that hook back at the ends, beside the plate.
-        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.012)
+        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -COAST - BULGE)
         worst = aside[np.arange(world.num_envs), depth.argmin(axis=1)]
         lane = np.where(lagging, worst, aside.mean(axis=1))
         near = np.abs(aside - lane[:, None]) < 0.5 * config.plate_width + 2.0 * config.radius

@@ -35,6 +35,8 @@ PATIENCE = 5
 LEANING, HALF = 0.05, 0.5
 """Mean stretch of a line that leans on others which is said, and how much some line has then yielded at least."""
 YIELD = constant("YIELD")
+SEEN = 2
+"""Number of control steps for which it has to be so long."""
 MARGIN = 1.1
 """Margin of the suggested number of substeps."""
 
@@ -103,7 +105,7 @@ class PullWatch:
         if now > self._most:  # it tells what pulls once it gets no longer
             self._most, self._worst = now, worst
             return
-        if self._stretched < PATIENCE or not LEANING < self._most < math.inf:
+        if self._stretched < SEEN or not LEANING < self._most < math.inf:
             if not yields > HALF:
                 self._most, self._stretched = 0.0, 0
             return
