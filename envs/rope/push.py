@@ -37,8 +37,6 @@ COAST = 0.008
 """How far the rope slides on nevertheless [m]."""
 CLOSE = 0.08
 """Distance from the goal at which the expert lets the rope be, as a share of that at the start."""
-BULGE = 0.012
-"""How far a part of the rope may be beyond the others in the end, on either side; the expert pushes it back [m]."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +161,8 @@ class RopePush(Task):
         """Return the expert's actions: strokes that push all of the rope ahead, with the plate parallel to the goal.
 
         In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far.
-        Meanwhile it moves sideways by the offset of the rope along the goal. What is beyond the goal in the end it
-        pushes back. All of this is decided when a stroke begins, so call this before every step.
+        Meanwhile it moves sideways by the offset of the rope along the goal. All of this is decided when a stroke
+        begins, so call this before every step.
         """
         config, phase = self.config, world.buffers.peek("elapsed") % STROKE
         frame = self.goal_frame(world)
@@ -214,7 +212,7 @@ class RopePush(Task):
         x = world.state.get_positions().astype(np.float64) - middle[:, None]
         depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
         # At the end, the parts that hook back at the ends, beside the plate.
-        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -COAST - BULGE)
+        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.02)
         worst = aside[np.arange(world.num_envs), depth.argmin(axis=1)]
         lane = np.where(lagging, worst, aside.mean(axis=1))
         near = np.abs(aside - lane[:, None]) < 0.5 * config.plate_width + 2.0 * config.radius
@@ -225,12 +223,6 @@ class RopePush(Task):
         error = (near * (aside - nominal)).sum(axis=1) / near.sum(axis=1)
         slide = np.clip(-error, -0.5 * (target - behind), 0.5 * (target - behind))
         plans = np.stack([lane, behind, np.maximum(target, behind), slide], axis=1)
-        # A part that bulges beyond the goal makes the rope too short: pushed back, it moves the ends apart.
-        bulges = (depth.mean(axis=1) > -0.5 * LAST) & ~lagging & (depth.max(axis=1) > BULGE)
-        far = depth.argmax(axis=1)
-        top, place = depth.max(axis=1), aside[np.arange(world.num_envs), far]
-        back = np.stack([place, top + touch + 0.01, np.full_like(top, COAST + touch), np.zeros_like(top)], axis=1)
-        plans = np.where(bulges[:, None], back, plans)
         goals, points = goals_and_points(world)
         starts = world.start_positions[world.buffers.peek("start")][:, self.goal_particles]
         off, first = (np.linalg.norm(found - goals, axis=2) for found in (points, starts))
