@@ -34,7 +34,7 @@ LAST = 0.08
 SHARE = 0.5
 """Part of the way left that the expert goes in a step of a stroke: what stops at once lets the rope slide on."""
 COAST = 0.008
-"""How far the rope slides on nevertheless [m]."""
+"""Distance that the rope slides on nevertheless [m]."""
 CLOSE = 0.08
 """Distance from the goal at which the expert lets the rope be, as a share of that at the start."""
 

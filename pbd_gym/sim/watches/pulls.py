@@ -15,16 +15,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pbd_gym.kernels.colliders.supports import TENSION
 from pbd_gym.kernels.native import constant
 from pbd_gym.sim.upload.arrays import by_scalar
-
-if TYPE_CHECKING:
-    from pbd_gym.sim.state import State
 
 MOST = 8.0
 """Largest ``h^2 f / (m l)`` that lines round colliders stand: at 8 a rope that slid about a rod was up to 1.5 % too
@@ -75,7 +72,7 @@ class PullWatch:
         """Return the lengths of a line's segments, shape (..., segments) [m], from positions, shape (..., n, 3)."""
         return np.asarray(np.linalg.norm(np.diff(places[..., line, :], axis=-2), axis=-1))
 
-    def look(self, state: State, arrays: Any, model: Any, ctrl_dt: float, substeps: int) -> None:
+    def look(self, state: Any, arrays: Any, model: Any, ctrl_dt: float, substeps: int) -> None:
         """Warn if some line has been too taut for substeps of ``ctrl_dt / substeps`` seconds for several steps.
 
         Args:
@@ -90,7 +87,7 @@ class PullWatch:
         if self._over:
             self._look_over(state, ctrl_dt, substeps)
 
-    def _look_over(self, state: State, ctrl_dt: float, substeps: int) -> None:
+    def _look_over(self, state: Any, ctrl_dt: float, substeps: int) -> None:
         """Warn of the line that has yielded most to what it leans on."""
         first = 3 * state.model.particle_count
         yields = state.memory_scalar.numpy()[:, first : first + len(self._chains)].max()
