@@ -25,12 +25,18 @@ from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 
 THICKNESS, HEIGHT = 0.01, 0.035
 """Half the thickness and height of the plate [m]."""
-STROKE = 14
-"""Control steps of an expert's stroke: up, five across, down and seven forward."""
+DOWN, STROKE = 5, 11
+"""Control steps of an expert's stroke before the plate goes down, and in all: up, four across, down, five forward."""
 CLEAR = 0.04
 """Height at which the expert lifts the plate over the rope [m]."""
 LAST = 0.08
 """Distance that the expert covers in one stroke; of a longer one it covers half [m]."""
+SHARE = 0.5
+"""Part of the way left that the expert goes in a step of a stroke: what stops at once lets the rope slide on."""
+COAST = 0.008
+"""Distance that the rope slides on nevertheless [m]."""
+CLOSE = 0.08
+"""Distance from the goal at which the expert lets the rope be, as a share of that at the start."""
 
 
 @dataclass(frozen=True)
@@ -164,25 +170,26 @@ class RopePush(Task):
         for env in range(world.num_envs):
             if phase[env] == 0 or not len(world.plans[env]):
                 world.plans[env] = following[env]
-        lane, behind, target, slide = np.transpose(world.plans)
+        lane, behind, target, slide = np.nan_to_num(np.transpose(world.plans))
         middle, forward, along = frame
         positions, angles = paddle_poses(world)
         plate = positions[:, 0]
         now = ((plate - middle) * forward).sum(axis=1)
-        ahead = np.where(phase < 7, behind, now + 0.7 * (target - now))
+        ahead = np.where(phase <= DOWN, behind, now + SHARE * (target - now))
         progress = np.clip((ahead - behind) / np.maximum(target - behind, 1e-6), 0.0, 1.0)
         low = self.hands.lower[1]
         wish = middle + (lane + slide * progress)[:, None] * along + ahead[:, None] * forward
-        wish[:, 1] = np.where(phase < 6, low + CLEAR, low)
+        wish[:, 1] = np.where(phase < DOWN, low + CLEAR, low)
         move = wish - plate
-        move[(phase == 0) | (phase == 6)] *= [0.0, 1.0, 0.0]
+        move[(phase == 0) | (phase == DOWN)] *= [0.0, 1.0, 0.0]
         move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
         turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
         turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
-        # No stroke begins that the episode would cut off.
+        # No stroke begins that the episode would cut off, or from a rope that lies well.
         stay = np.array([actions_left(world, env) for env in range(world.num_envs)]) < STROKE - phase
+        stay |= np.isnan(world.plans).any(axis=1)
         move[stay], turn[stay] = 0.0, 0.0
-        return paddle_actions(world, move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
+        return paddle_actions(world, move[:, None], np.where(phase < DOWN, turn, 0.0)[:, None])
 
     def goal_frame(self, world: World) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the middle of each goal [m], the direction from the start to it and along it, (num_envs, 3)."""
@@ -199,23 +206,29 @@ class RopePush(Task):
 
         Returns:
             Shape (num_envs, 4) [m]: where the plate goes down, along the goal and along the way to it; where on the way
-            it stops; and how far it moves along the goal meanwhile.
+            it stops; and how far it moves along the goal meanwhile. NaN where the rope lies well.
         """
         config = self.config
         x = world.state.get_positions().astype(np.float64) - middle[:, None]
         depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
         # At the end, the parts that hook back at the ends, beside the plate.
-        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.012)
+        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.02)
         worst = aside[np.arange(world.num_envs), depth.argmin(axis=1)]
         lane = np.where(lagging, worst, aside.mean(axis=1))
         near = np.abs(aside - lane[:, None]) < 0.5 * config.plate_width + 2.0 * config.radius
         touch = THICKNESS + config.radius
         behind = np.where(near, depth, 1.0).min(axis=1) - touch - 0.01
-        target = np.where(depth.mean(axis=1) < -LAST, 0.5 * depth.mean(axis=1), 0.0) - touch
+        target = np.where(depth.mean(axis=1) < -LAST, 0.5 * depth.mean(axis=1), -COAST) - touch
         nominal = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
         error = (near * (aside - nominal)).sum(axis=1) / near.sum(axis=1)
         slide = np.clip(-error, -0.5 * (target - behind), 0.5 * (target - behind))
-        return np.stack([lane, behind, np.maximum(target, behind), slide], axis=1)
+        plans = np.stack([lane, behind, np.maximum(target, behind), slide], axis=1)
+        goals, points = goals_and_points(world)
+        starts = world.start_positions[world.buffers.peek("start")][:, self.goal_particles]
+        off, first = (np.linalg.norm(found - goals, axis=2) for found in (points, starts))
+        well = (off.mean(axis=1) < CLOSE * first.mean(axis=1)) & ((off < 0.025).mean(axis=1) >= 0.9)
+        plans[well] = np.nan
+        return plans
 
 
 class RopePushVectorEnv(TaskVectorEnv):

@@ -16,6 +16,7 @@ from pbd_gym.scene.fluids import (
     CLOSEST,
     LEAST_DENSITY,
     LEAST_SOLID_DENSITY,
+    SOFT_FELT,
     Emitter,
     Fluid,
     boundary_volumes,
@@ -224,9 +225,10 @@ class FluidScene(BaseScene):
         Args:
             indices: the particles, shape (k,), int, none of the fluid and none passed before.
             volumes: volume of each [m^3], one number or shape (k,). They decide how deep a body floats, whose density
-                then counts from a tenth of the fluid's. By default they are those of solids, soft or rigid, where the
-                particles belong to one; others share the volume around them, which is right for sheets and ropes. The
-                particles of a rigid shell have at least the volume that they share, so that it holds water.
+                then counts from a tenth of the fluid's. By default they are those of solids where the particles belong
+                to one, times :data:`SOFT_FELT` if it is soft; others share the volume around them, which is right for
+                sheets and ropes. The particles of a rigid shell have at least the volume that they share, so that it
+                holds water.
 
         Warns of a solid whose particles are so far apart that fluid gets into it.
 
@@ -266,9 +268,9 @@ class FluidScene(BaseScene):
         )
 
     def _solid_volumes(self, particles: np.ndarray) -> np.ndarray:
-        """Return the volume [m^3] of particles of solids in space, 0 for others, shape (k,)."""
+        """Return the volume [m^3] that a fluid feels of particles of solids in space, 0 for others, shape (k,)."""
         found = np.zeros(self.particle_count)
-        np.add.at(found, self.tets, 0.25 * self.tet_volumes[:, None])
+        np.add.at(found, self.tets, 0.25 * SOFT_FELT * self.tet_volumes[:, None])
         for body in self.rigid_bodies:
             found[body.indices] = 0.0 if body.shell else body.volumes
         return found[particles] if self._flowing().dimension == 3 else np.zeros(len(particles))

@@ -389,7 +389,7 @@ class Solver:
             run_together([replay.launch for replay in self._launches])
         if self._pulls.watching:
             twin, arrays = (self._twins[0], self._twins[1]) if self._doubled else (self.model, state)
-            self._pulls.look(arrays, twin, float(ctrl_dt), self.substeps)
+            self._pulls.look(state, arrays, twin, float(ctrl_dt), self.substeps)
         if self._pierced.watching:
             self._pierced.look(state, float(ctrl_dt), self.substeps)
         state.warn_of_fluid_overflow()

@@ -55,9 +55,11 @@ from pbd_gym.constraints import kinds
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.tether import geodesics
 from pbd_gym.geometry.trimeshes import groups
+from pbd_gym.kernels.native import constant
 from pbd_gym.runtime.checks import instance, number, switch
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.traced import TracedKind
+from pbd_gym.sim.upload.contacts import may_lean
 
 LONGEST = 2.5e-3
 """Longest substep of any body [s]: contacts and fast motion require it."""
@@ -75,6 +77,10 @@ WEAKENING = 0.25
 """Share by which damping may be weaker than its damping time implies."""
 STRETCH = 0.025
 """Largest mean lengthening of a body that hangs by one end."""
+YIELD = constant("YIELD")
+"""Largest ``h^2 g n / l`` of a rope with lines that collides, n particles l apart: what hangs over another yields to
+more.
+"""
 ADVANCE = 0.2
 """Share of a thickness that fast hands may move in a substep."""
 _JITTER = 1e-3
@@ -181,6 +187,30 @@ def damping_limit(scene: Scene, weakening: float = WEAKENING) -> float:
     return longest
 
 
+def hanging_limit(scene: Scene) -> float:
+    """Return the longest substep [s] with which ropes that collide carry their own weight where they hang over another.
+
+    The two ends of a rope of n particles of mass m pull by ``n m g / 2`` each at the one on which it hangs. Lines that
+    lean on others yield where ``h^2 f / (m l)``, over both sides of a particle, is above :data:`YIELD`
+    (:mod:`pbd_gym.kernels.contacts.leans`). Only ropes with lines do so, and only where there are no surfaces.
+
+    Args:
+        scene: scene with the ropes.
+    """
+    known, gravity, longest = kinds(), float(np.linalg.norm(scene.gravity)), math.inf
+    lines = [line for name, batch in scene.constraints.items() if known[name].chain for line in batch.indices]
+    lines = [line for line in lines if len(line) > 2]
+    if gravity == 0.0 or not may_lean(scene, lines):
+        return longest
+    for line in lines:
+        lengths = np.linalg.norm(np.diff(scene.positions[line], axis=0), axis=1)
+        mass, length = scene.mass[line], float(lengths.mean())
+        share = gravity * float(mass.sum()) / (float(np.median(mass)) * length)
+        if length > 0.0:
+            longest = min(longest, math.sqrt(YIELD / share))
+    return longest
+
+
 def needed_substeps(
     scene: Scene,
     ctrl_dt: float,
@@ -215,7 +245,7 @@ def needed_substeps(
     number("speed", speed, 0.0)
     found = substep_limits(scene, softening, stretch)
     bodies = [limit.exact if switch("forces", forces) else limit.longest for limit in found]
-    limits = [longest, *(max(limit, SHORTEST) for limit in [*bodies, damping_limit(scene)])]
+    limits = [longest, *(max(limit, SHORTEST) for limit in [*bodies, damping_limit(scene), hanging_limit(scene)])]
     if speed > 0.0:
         limits += [ADVANCE * 2.0 * group.radius / speed for group in scene.particle_contacts]
     return max(1, math.ceil(ctrl_dt / min(limits) * (1.0 - 1e-9)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from pbd_gym import Model, RopeMaterial, Scene, Solver, State
+from pbd_gym import Model, RopeMaterial, Scene, Solver, State, geometry
 
 SPEED, FRAME = 0.2, 1.0 / 60.0
 """Of each hand [m/s], and a control step [s]."""
@@ -165,6 +166,71 @@ def test_hooked_ropes_stay_hooked(substeps: int, lines: bool, spacing: float, fr
     assert now[pulled.ropes[0], 0].max() > now[pulled.ropes[1], 0].min() + 0.5 * thickness
     assert stretch > 0.02
     assert force > 2.0 * slack
+
+
+def hung(weight: float, mass: float = 0.0) -> tuple[Scene, np.ndarray, np.ndarray]:
+    """Return a rope that hangs in a U between two pins, and one that hangs over it, with a weight at each end [kg].
+
+    mass: of a cube at each of its ends too [kg].
+    """
+    count, radius, depth = 60, 0.004, 0.2
+    t, bend = np.linspace(-1.0, 1.0, count), 2.04 * radius
+    way = (depth + 0.5 * np.pi * bend) * t
+    over = np.clip(way / bend, -0.5 * np.pi, 0.5 * np.pi)
+    upper = np.stack([0.2 * t, 0.12 * (t**2 - 1.0), 0.0 * t], axis=1)
+    lower = np.stack([0.0 * t, bend * np.cos(over) - 0.12 - np.abs(way - bend * over), bend * np.sin(over)], axis=1)
+    scene = Scene()
+    first, second = (np.asarray(scene.add_rope(x, RopeMaterial(0.05, 1e-7, None))) for x in (upper, lower))
+    for rope in (first, second):
+        scene.add_particle_contacts(rope, radius, 0.3)
+    scene.pin(first[[0, -1]])
+    scene.mass[second[[0, -1]]] += weight
+    scene.inv_mass[second[[0, -1]]] = 1.0 / scene.mass[second[[0, -1]]]
+    for end, side in ((0, -1.0), (-1, 1.0)) if mass else ():
+        at = lower[end] + [0.0, -0.025, 0.02 * side]
+        cube = geometry.box((1, 1, 1), (0.04, 0.04, 0.04))
+        body = scene.add_rigid_body(cube, mass / 0.04**3, 0.013, position=at, contacts=False)
+        scene.add_joint(body, int(second[end]), lower[end])
+    return scene, first, second
+
+
+def holds(solver: Solver, first: np.ndarray, second: np.ndarray, seconds: float) -> bool:
+    """Let a rope hang over another for some time, and return whether it still does."""
+    state, control = solver.state(), solver.control()
+    for _ in range(round(seconds / FRAME)):
+        solver.step(state, control, FRAME)
+    x = state.get_positions()[0]
+    return bool(x[second, 1].max() > x[first, 1].min())
+
+
+@pytest.mark.parametrize("mass", [0.0, 0.01])
+def test_a_rope_hangs_over_another(mass: float) -> None:
+    """Guards default substeps, and rounds of contacts beside rigid bodies: it went through under its own 21 g."""
+    scene, first, second = hung(0.0, mass)
+    assert holds(Solver(Model(scene, device="cpu"), substeps=20 if mass else None, quiet=True), first, second, 1.0)
+
+
+def test_a_rope_that_yields_to_another_is_said() -> None:
+    """Guards silence: a rope that goes through another is warned of. With the substeps named it holds.
+
+    It stops what falls then, and is pulled harder: again that is said, until nothing is.
+    """
+    scene, first, second = hung(0.01)
+    model, substeps, tries = Model(scene, device="cpu"), 7, 0
+    while tries < 4:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            held = holds(Solver(model, substeps), first, second, 0.7)
+        texts = [str(warning.message) for warning in said if "lies over a rope" in str(warning.message)]
+        assert held == (tries > 0)
+        if not texts:
+            break
+        assert len(texts) == 1
+        assert "the line from particle 0 to 59 lies" in texts[0]
+        wanted = int(texts[0].split("substeps=")[1].split()[0])
+        assert 1.5 * substeps < wanted < 5 * substeps
+        substeps, tries = wanted, tries + 1
+    assert 1 <= tries < 4
 
 
 def test_a_knot_goes_on_from_what_is_saved() -> None:

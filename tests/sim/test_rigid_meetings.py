@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym import Model, RigidBody, Scene, Solver, State, geometry
+from pbd_gym import Model, Plane, RigidBody, Scene, Solver, State, geometry
 
 FRAME = 1 / 60
 BALL = geometry.ball(0.05, 3)
@@ -77,6 +77,42 @@ def test_bodies_that_overlap_one_another_are_not_thrown(solver: Solver) -> None:
             mass = sum(body.mass for body in solver.model.scene.rigid_bodies)
             assert fastest < 0.01 * mass * 9.81 * 0.01
             assert overlaps(solver.model.scene, state) < max(0.0, depth - 1e-3) + 1e-5
+
+
+@pytest.mark.parametrize("substeps", [5, 20])
+def test_light_bodies_in_heavy_ones_are_not_thrown(substeps: int) -> None:
+    """Guards bodies that are put into heavier ones: a box of 20 g left one of 12 kg at 1.9 m/s (4 ms) or 0.6 (1 ms).
+
+    It may not leave faster than it falls within a few substeps, and parts within 0.2 s.
+    """
+    scene = Scene()
+    scene.add_collider(Plane(friction=0.4))
+    for side, mass, at in ((0.06, 12.0, (0.0, 0.03, 0.0)), (0.12, 0.02, (0.02, 0.112, 0.0))):
+        scene.add_rigid_body(geometry.box((1, 1, 1), (side,) * 3), mass / side**3, side / 4, position=at)
+    solver = Solver(Model(scene, device="cpu"), substeps=substeps)
+    state, control, fastest = solver.state(), solver.control(), 0.0
+    for _ in range(20):
+        solver.step(state, control, 0.02)
+        fastest = max(fastest, float(np.abs(state.get_velocities()).max()))
+    assert fastest < 0.08
+    assert overlaps(scene, state) < 1e-3
+
+
+def test_fixed_bodies_hold_what_they_squeeze() -> None:
+    """Guards what cannot part: two fixed boxes, 0.3 mm in a third between them, hold it by friction for 0.1 s.
+
+    It would fall by 5 cm, or by 6 mm into the dents between their balls, where it ends up later.
+    """
+    scene = Scene()
+    cube = geometry.box((1, 1, 1), (0.06, 0.06, 0.06))
+    for x in (-0.0597, 0.0, 0.0597):
+        scene.add_rigid_body(cube, 500.0, 0.015, position=(x, 0.0, 0.0))
+    scene.pin(np.concatenate([scene.rigid_bodies[0].indices, scene.rigid_bodies[2].indices]))
+    solver = Solver(Model(scene, device="cpu"), substeps=20)
+    state, control = solver.state(), solver.control()
+    for _ in range(6):
+        solver.step(state, control, FRAME)
+    assert abs(state.get_rigid_poses()[0, 1, 1]) < 3e-4
 
 
 @pytest.mark.parametrize(("substeps", "restitution"), [(8, 0.5), (40, 0.9)])

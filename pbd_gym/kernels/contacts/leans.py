@@ -33,10 +33,12 @@ FORGOTTEN = 1e-4
 
 
 def contact_rounds(options: SweepOptions) -> int:
-    """Return the rounds of contacts between particles in an iteration: one with rigid bodies, which do not move in
-    between.
+    """Return the rounds of contacts between particles in an iteration.
+
+    Rigid bodies move in between. One round where pushes on their particles are summed, which are read off how far these
+    have been displaced.
     """
-    return ROUNDS if options.leans and not options.rigid else 1
+    return ROUNDS if options.leans and not (options.rigid and options.contact_forces) else 1
 
 
 class Leans(NamedTuple):

@@ -25,7 +25,8 @@ constexpr double HEAVIER = 0.5;
 // A line that leans on other particles begins to yield at this h^2 w sum(f / length); from SLACK on its compliance
 // grows by this multiple of the inverse mass. Contacts can then withstand the tension, and a thread too short for its
 // knot stretches.
-constexpr double YIELD = 0.1, YIELDING_COMPLIANCE = 1.0;
+constexpr double YIELD = 0.1;
+constexpr double YIELDING_COMPLIANCE = 1.0;
 // Share of this yielding that remains in the next substep: a line that regained its length at once would throw its
 // load.
 constexpr double STIFFENING = 0.9;

@@ -27,7 +27,11 @@ constexpr int BODY_OTHER = 58;
 constexpr int BODY_TORN = 74;
 // Origin of its mesh (3) [m], the centre of its reach.
 constexpr int BODY_ORIGIN = 75;
-constexpr int BODY_COLUMNS = 78;
+// 1 where colliders have pushed it since contacts of bodies were last looked at, or in the substep before, 0 if none
+// have, and -1 in the first substep of a step; and how many bodies carry it, itself among them.
+constexpr int BODY_TOUCHED = 78;
+constexpr int BODY_LEVEL = 79;
+constexpr int BODY_COLUMNS = 80;
 
 // Row of a contact with a collider. The first number is the distance by which it is to be pushed [m]; then: normal (3);
 // displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times the substep
@@ -52,7 +56,7 @@ constexpr int TOUCH_ROOM = 2;
 // Largest number of other bodies' balls listed near one ball; further ones are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
 // Numbers of a contact between two bodies (rigid_meetings.h).
-constexpr int MEETING_NUMBERS = 24;
+constexpr int MEETING_NUMBERS = 26;
 // Numbers of a contact that bounces (rebounds.h).
 constexpr int REBOUND_NUMBERS = 21;
 

@@ -234,6 +234,10 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
         if constexpr (bouncing) keep_energy(on, b, count, pushed, turn, ball);
         if constexpr (Options::WRENCHES || Options::FORCES || Options::TOUCHES)
             note_touches<Options>(on, body, b, count, ball);
+        V touched = on.load(at + BODY_TOUCHED * LANES);
+        for (int c = 0; c < count; ++c)
+            touched = on.load(in.contact(b, c) + TOUCH_IMPULSE * LANES) > none ? V(T(1)) : touched;
+        on.store(at + BODY_TOUCHED * LANES, touched);
         const Vec3<V> there = center + pushed.gone;
         const Mat3<V> rotated = rotation(pushed.turn) * turn;
         on.set_place(at, there, rotated);

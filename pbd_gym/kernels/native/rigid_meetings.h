@@ -8,14 +8,16 @@
 // rigid_contacts.h, alternate with contacts with colliders, so that the ground carries bodies that do not lie on it
 // themselves.
 //
-// Overlaps that were there before leave slowly: faster only by what gravity makes in two substeps, more for bodies that
-// are unlike, or what the sweeps leave would let stacks sink. What comes on faster than that goes back by the mean
-// restitution of the two.
+// An overlap that a substep began with is no speed: bodies are moved out of it gradually, together with where they were
+// before the substep, so that a light one in a heavy one is not thrown. Where they cannot part, as between two fingers,
+// what they still overlap by presses, as in rigid_overlaps.h. Only what lies on another that something carries leaves
+// it by impulses, faster by what gravity makes in two substeps, or more where the upper one is heavier: what the sweeps
+// leave of its weight would let it sink. What comes on faster than that goes back by the mean restitution of the two.
 //
 // Environments have different contacts, so this is scalar code, one environment after the other, on one thread. An
 // environment in which no bodies meet keeps its bits.
 #pragma once
-#include "rigid_bodies.h"
+#include "rigid_overlaps.h"
 
 namespace pbd {
 
@@ -24,8 +26,19 @@ namespace pbd {
 constexpr int MEETING_SWEEPS = 15;
 // Balls up to this multiple of their contact distance apart may touch in a later round.
 constexpr double MEETING_MARGIN = 1.2;
-// Square of the speed at which bodies leave an overlap without gravity, per radius of their balls [m/s^2].
-constexpr double MEETING_LEAVES = 0.05;
+// Share of an overlap, of the smaller radius of the balls, that stays: bodies at rest need not be moved all the time.
+constexpr double MEETING_STAYS = 1e-3;
+// How much softer than the bodies are heavy the springs of overlaps are, so that opposite ones balance within the
+// sweeps.
+constexpr double MEETING_YIELDS = 0.15;
+// Share of an overlap that sweeps may leave where nothing is squeezed.
+constexpr double MEETING_UNSWEPT = 0.25;
+// How much heavier, or lighter, the upper of two bodies may be for it to leave the lower one by impulses.
+constexpr double MEETING_HEAVIEST = 16.0, MEETING_LIGHTEST = 0.25;
+// Above any number of bodies on each other.
+constexpr double MEETING_FLOATS = 1e6;
+// Passes in which it is found what carries what: each goes up a stack by a body or more.
+constexpr int MEETING_LEVELS = 4;
 
 // A stored contact between bodies b and c.
 template <class T> struct Meeting {
@@ -39,6 +52,8 @@ template <class T> struct Meeting {
     T j, k;           // a ball of each
     T along, beside;  // one over the inverse masses along the normal, and beside it
     T bounces;        // whether it does
+    T early;          // overlap at the start of the substep that is to leave [m]
+    T load;           // how deep it is now [m], then what squeezes it, as an impulse, times the substep [kg m]
 };
 
 // One environment of a group.
@@ -165,19 +180,15 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 if (!(much > T(1e-3) * overlaps)) continue;
                 const Vec3<T> n = (T(1) / much) * sum, gone = (T(1) / overlaps) * went;
                 const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
-                // No faster out of an overlap than that: balls on their way out get no further push.
-                const T ratio = light(b) / light(c), uneven = root(wp::min(wp::max(ratio, T(1) / ratio), T(16)));
-                const T comes = -dot(gone, n);
-                const T leaves = h * (uneven * resting + root(T(MEETING_LEAVES) * wp::min(mine, its)));
-                const T soft = wp::max(leaves + comes, T(0));
-                T apart = wp::min(wp::min(squares / much, T(2) * deepest), soft);
+                const T comes = -dot(gone, n), deep = wp::min(squares / much, T(2) * deepest);
+                const T early = deep - wp::max(comes, T(0)) - T(MEETING_STAYS) * wp::min(mine, its);
                 const T bounce = T(0.5) * (table.restitution.data[b] + table.restitution.data[c]);
                 const bool bounces = bounce > T(0) && comes > h * resting;
-                if (bounces) apart = wp::max(apart, (T(1) + bounce) * comes);
+                const T apart = bounces ? (T(1) + bounce) * comes : comes;
                 const Vec3<T> point = here - mine * n;
                 const Vec3<T> r = point - this->vector(b, BODY_CENTER), q = point - this->vector(c, BODY_CENTER);
-                list[count++] = {n,    r,    q,    slip,       apart, T(0), {T(0), T(0), T(0)},
-                                 T(b), T(c), T(j), T(closest), T(0),  T(0), T(bounces)};
+                list[count++] = {n,          r,    q,    slip,       apart, T(0), {T(0), T(0), T(0)}, T(b), T(c), T(j),
+                                 T(closest), T(0), T(0), T(bounces), early, deep};
             }
         }
     }
@@ -206,10 +217,17 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
     }
     // Apply the impulse p to body b at r.
     PBD_INLINE void push(int b, const Vec3<T>& r, const Vec3<T>& p) const {
+        shift(b, r, p);
+        note_pull(b, r, p);
+    }
+    // Move it as a push does.
+    PBD_INLINE void shift(int b, const Vec3<T>& r, const Vec3<T>& p) const {
         T* const gone = this->column(b, BODY_GONE);
         T* const turn = this->column(b, BODY_GONE + 3);
         this->put(gone, this->get(gone) + light(b) * p);
         this->put(turn, this->get(turn) + this->symmetric(b, BODY_WORLD) * cross(r, p));
+    }
+    PBD_INLINE void note_pull(int b, const Vec3<T>& r, const Vec3<T>& p) const {
         if constexpr (Bodies::FORCES) {
             T* const sum = this->column(b, BODY_PULL);
             T* const moment = this->column(b, BODY_PULL + 3);
@@ -237,6 +255,85 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
+    // Note which bodies colliders have pushed: in the last substep, if this is the first round of one.
+    PBD_INLINE void note_carried(bool first) const {
+        for (int b = 0; b < this->in.count(); ++b) {
+            T& touched = this->column(b, BODY_TOUCHED)[this->lane];
+            level(b) = touched < T(0) ? T(-1) : touched > T(0) ? T(1) : T(MEETING_FLOATS);
+            if (first) touched = T(0);
+        }
+    }
+    // How many bodies carry a body, itself among them; -1 if nobody knows yet.
+    PBD_INLINE T& level(int b) const { return this->column(b, BODY_LEVEL)[this->lane]; }
+
+    // Let what others carry leave them by impulses, and nothing else.
+    //
+    // fall: how far gravity moves what is free in the substep [m]; in the first one what is higher counts as carried.
+    PBD_INLINE void lift(const Vec3<T>& fall) const {
+        PBD_CONTRACT_ON
+        const T much = root(dot(fall, fall)), most = T(2) * much;
+        for (int pass = 0; pass < MEETING_LEVELS; ++pass)
+            for (int m = 0; m < count; ++m) {
+                T &one = level((int)list[m].b), &other = level((int)list[m].c);
+                if (one < T(0)) continue;
+                one = wp::min(one, other + T(1));
+                other = wp::min(other, one + T(1));
+            }
+        for (int m = 0; m < count; ++m) {
+            Meeting<T>& one = list[m];
+            const T deep = one.load, down = dot(one.n, fall), steep = T(0.5) * much;
+            one.load = T(0);
+            T rises = level((int)one.b) - level((int)one.c);
+            if (level((int)one.b) < T(0)) rises = down < -steep ? T(1) : down > steep ? T(-1) : T(0);
+            const T ratio = light((int)one.c) / light((int)one.b), heavier = rises > T(0) ? ratio : T(1) / ratio;
+            const bool lies = much > T(0) && rises != T(0) && heavier > T(MEETING_LIGHTEST);
+            const T leaves = lies ? root(wp::min(heavier, T(MEETING_HEAVIEST))) * most : T(0);
+            if (lies) one.early = T(0);
+            if (!(one.bounces > T(0))) one.apart = wp::min(deep, lies ? wp::max(leaves + one.apart, T(0)) : one.apart);
+        }
+    }
+
+    // Number of overlaps of the two bodies of a contact; those of its first body are side by side.
+    PBD_INLINE int overlaps_of(int m) const {
+        int found = 0, first = m;
+        while (first > 0 && list[first - 1].b == list[m].b) --first;
+        for (int k = first; k < count && list[k].b == list[m].b; ++k)
+            found += list[k].c == list[m].c && list[k].early > T(0) ? 1 : 0;
+        return found;
+    }
+
+    // Move bodies some way out of what they overlap with, and where they were before, and find what squeezes them.
+    //
+    // h: substep [s].
+    PBD_INLINE void leave(T h) const {
+        PBD_CONTRACT_ON
+        bool any = false;
+        for (int m = 0; m < count; ++m) any = any || list[m].early > T(0);
+        if (!any) return;
+        const T share = wp::min(h * T(1.0 / LEAVING_TIME), T(1)), firm = T(1.0 / (1.0 + MEETING_YIELDS));
+        for (int m = 0; m < MEETING_SWEEPS * count; ++m) {
+            Meeting<T>& one = list[m / count % 2 ? count - 1 - m % count : m % count];
+            if (!(one.early > T(0))) continue;
+            const int b = (int)one.b, c = (int)one.c;
+            const T way = dot(moved(b, one.r) - moved(c, one.q), one.n), old = one.load;
+            const T sum = wp::max(firm * (old + (share * one.early - way) * one.along), T(0));
+            one.load = sum;
+            shift(b, one.r, (sum - old) * one.n);
+            shift(c, one.q, (old - sum) * one.n);
+        }
+        const T stiff = h * h * T(1.0 / (SQUEEZE_TIME * SQUEEZE_TIME * (1.0 - MEETING_UNSWEPT)));
+        for (int m = 0; m < count; ++m) {
+            Meeting<T>& one = list[m];
+            const T way = dot(moved((int)one.b, one.r) - moved((int)one.c, one.q), one.n);
+            const T left = one.load > T(0) ? T(1.0 - MEETING_UNSWEPT) * one.early - way / share : T(0);
+            one.load = left > T(0) ? stiff * left * one.along / T(overlaps_of(m)) : T(0);
+            note_pull((int)one.b, one.r, one.load * one.n);
+            note_pull((int)one.c, one.q, T(-1) * one.load * one.n);
+        }
+        move<true>();
+        prepare();
+    }
+
     // Find impulses that fit together.
     //
     // roughness: factor of friction in this environment.
@@ -249,12 +346,13 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             const T old = one.impulse;
             const Vec3<T> way = moved(b, r) - moved(c, q);
             const T raised = old + (one.apart - dot(way, n)) * one.along, sum = raised > T(0) ? raised : T(0);
-            if (!(sum > T(0)) && !(old > T(0))) continue;
+            if (!(sum > T(0)) && !(old > T(0)) && !(one.load > T(0))) continue;
             const Vec3<T> slip = one.slip + way, beside = slip - dot(slip, n) * n;
             const Vec3<T> dragged = one.dragged, drag = dragged - one.beside * beside;
             const T much = root(dot(drag, drag));
             const T rub = T(0.5) * (this->in.table.friction.data[b] + this->in.table.friction.data[c]) * roughness;
-            const Vec3<T> kept = much > rub * sum ? (rub * sum / much) * drag : drag;
+            const T most = rub * (sum + one.load);
+            const Vec3<T> kept = much > most ? (most / much) * drag : drag;
             one.impulse = sum;
             one.dragged = kept;
             const Vec3<T> p = (sum - old) * n + (kept - dragged);
@@ -296,7 +394,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         const T heavier = density * this->size * this->size * this->size;
         for (int m = 0; m < count; ++m) {
             const Meeting<T>& one = list[m];
-            const Vec3<T> p = one.impulse * one.n + one.dragged;
+            const Vec3<T> p = (one.impulse + one.load) * one.n + one.dragged;
             const int ends[] = {(int)one.j, (int)one.k};
             for (int e = 0; e < 2; ++e) {
                 T* const to = pushes + 3 * (size_t)this->in.members[ends[e]] * LANES;
@@ -307,7 +405,9 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
     }
 
     // Move bodies to where impulses take them, and particles with them.
-    PBD_INLINE void move() const {
+    //
+    // before: also where they were before the substep.
+    template <bool before> PBD_INLINE void move() const {
         PBD_CONTRACT_ON
         const auto& table = this->in.table;
         for (int b = 0; b < this->in.count(); ++b) {
@@ -318,6 +418,21 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             const T over = half > T(1e-4) ? wp::sin(half) / half : T(1);
             const T e = t > T(1e-4) ? wp::sin(t) / t : T(1), f = T(0.5) * over * over;
             const Mat3<T> turn = rodrigues(p, e, f) * this->rows(b, BODY_TURN);
+            if constexpr (before) {
+                const Vec3<T> start = this->vector(b, BODY_START);
+                const Mat3<T> turned = rodrigues(p, e, f) * this->rows(b, BODY_START_TURN);
+                this->put(this->column(b, BODY_START), start + gone);  // its velocity stays
+                this->put(this->column(b, BODY_START_TURN), turned.a);
+                this->put(this->column(b, BODY_START_TURN + 3), turned.b);
+                this->put(this->column(b, BODY_START_TURN + 6), turned.c);
+                for (int j = this->in.offsets[b]; j < this->in.offsets[b + 1]; ++j) {
+                    const int i = this->in.members[j];
+                    if (!(this->in.w[i * LANES + this->lane] > T(0))) continue;
+                    T* const place = this->in.previous + Base::ROW * (size_t)i * LANES;
+                    const Vec3<T> was = this->get(place);
+                    this->put(place, was + (gone + cross(p, was - start)));
+                }
+            }
             this->put(this->column(b, BODY_CENTER), center);
             this->put(this->column(b, BODY_TURN), turn.a);
             this->put(this->column(b, BODY_TURN + 3), turn.b);
@@ -353,18 +468,22 @@ inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, cons
             if (round > 0 && !(busy > T(0))) continue;
             Meetings<Bodies> meetings(in, near, lane, list, room);
             meetings.collect(T(now.h), ((const T*)now.resting_speed.c)[lane]);
+            meetings.note_carried(round == 0);
             if (round == 0) busy = meetings.count > 0 ? T(1) : T(0);
             if (meetings.count == 0) continue;
             met = 1;
             meetings.prepare();
             meetings.weigh();
+            meetings.lift(T(now.h) * Vec3<T>{((const T*)now.fall_x.c)[lane], ((const T*)now.fall_y.c)[lane],
+                                             ((const T*)now.fall_z.c)[lane]});
+            if (round == 0) meetings.leave(T(now.h));
             meetings.sweep(body.friction.c[lane]);
             if constexpr (bouncy) meetings.keep_energy();
             if constexpr (Options::TOUCHES) {
                 const T density = Options::VARIED ? in.parameters[Options::DENSITY * L::LANES + lane] : T(1);
                 meetings.note_pushes((T*)body.pushes.data, density);
             }
-            meetings.move();
+            meetings.template move<false>();
         }
         if (round == 0) rigid.met.data[group] = met;
     }

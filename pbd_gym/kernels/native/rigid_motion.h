@@ -103,6 +103,7 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
             note_masses(on, b, at + BODY_OFFSET * LANES, [&](int j) { return on.weight(j, b); });
             note_masses(on, b, at + BODY_OTHER * LANES, [&](int j) { return on.torn_weight(j); });
             on.store(at + BODY_TORN * LANES, none);
+            on.store(at + BODY_TOUCHED * LANES, V(T(-1)));
             V torn = none;
             for (int pass = 0; pass < 2; ++pass) {
                 fit_body<SQUARINGS>(on, b, torn);
