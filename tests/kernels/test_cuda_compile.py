@@ -33,7 +33,7 @@ SWEEPING = SweepOptions(
 )
 FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12, waits=True)
 JACOBI = SweepOptions(keep_lambda=True, jacobi=True, grip_forces=True, forces=True, wind=True)
-GATHERING = replace(JACOBI, particle_contacts=True, bouncy=True, anchors=12, rigid=True)
+GATHERING = replace(JACOBI, particle_contacts=True, bouncy=True, anchors=12, rigid=True, leans=True)
 FLUID = SweepOptions(
     fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True),
     varied=True,
