@@ -145,7 +145,9 @@ class SoftPush(Task):
         # Get behind the block first; then push the remaining way, ever more slowly, hardly sliding along it.
         touches = along < 0.5 * np.sqrt(2.0) * self.config.side + PLATE[0]
         ready = (np.linalg.norm(aside, axis=1) < 0.02 + 0.02 * touches[:, 0]) & (np.abs(turn) < 0.3)
-        forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), 0.0)
+        # A plate that has slid too far aside would drag the block along: it draws back before it goes round.
+        back = np.where(touches[:, 0], -self.config.max_step, 0.0)
+        forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), back)
         moves = np.zeros((world.num_envs, 1, 3))
         moves[:, 0, [0, 2]] = np.where(touches, 0.05, 1.0) * aside + forward[:, None] * way
         there = remaining < 0.002
