@@ -1,41 +1,43 @@
-// Active pairs: those of patches that may touch within the next substeps.
+// Active pairs: pairs of patches that may touch within the next few substeps.
 //
-// Most of what is near enough to be a candidate does not touch for a while. So candidates are looked at every few
-// substeps, by their number, and in between those alone that may touch until then. Nothing else counts, neither when
-// candidates were searched for, nor what other environments do: an environment comes to the same bits wherever it is. A
-// control step begins with all of them anew, since states are set between control steps.
+// Most candidates do not touch for a while. So all of them are examined only every few substeps, and in between only
+// those that may touch before the next renewal. When active pairs are renewed depends on the number of the substep
+// alone, not on the last search for candidates or on other environments, so an environment gives the same bits in any
+// batch. Each control step begins with a renewal, since states may be set between control steps.
 //
-// Two members go on as they do, relative to each other, but for what forces, lines and other contacts change: a share
-// of how far they go, in whatever direction; how far the members of their environment go, since one that is at rest may
-// be pulled along; and what falls from rest. They are active if the gap between them may close meanwhile, and if they
-// come near enough on their way. Candidates are sought along the ways of all members, however fast these are.
+// Two members are assumed to keep their relative velocity, but forces, lines and other contacts may divert them: by a
+// share of the distance covered, in any direction; by the typical motion of members in their environment, since a pair
+// at rest may be pulled along; and by free fall from rest. A pair is active if its gap may close before the next
+// renewal and the two come near enough on their paths. Candidates are searched along members' whole
+// paths.
 #pragma once
 #include "contact_geometry.h"
 
 namespace pbd {
 
-// Share of their way by which two members may stray from it; the most that they stray in a substep by being pulled
-// along [m, in the sizes of the scene]; and by how much they do in any case.
+// Share of their path by which two members may stray from it; largest distance per substep by which they may be pulled
+// along; and a distance that is always allowed for [m, at the scale of the scene].
 constexpr double ASTRAY = 0.5, PULLED_ALONG = 0.001, LEAST_AHEAD = 0.0005;
-// Share of that by which they stray beside the gap between them: within its reach it is wider than they are apart.
+// Share of this by which they may stray perpendicular to the gap. Less is needed there, since patches are wider than
+// their gaps.
 constexpr double BESIDE = 0.1;
 
-// Ranks of active pairs, which last for twice as many substeps at most: those of rank r may touch from the substep 2 r
-// after the renewal on, and not before. So fewer are looked at.
+// Number of ranks of active pairs. Active pairs are renewed after at most twice as many substeps, and those of rank r
+// touch no earlier than 2 r substeps after the renewal, so that fewer are examined before.
 constexpr int RANKS = 4;
 
-// The highest rank that may touch, so many substeps after a renewal.
+// Highest rank that may touch this many substeps after a renewal.
 PBD_INLINE int rank_at(int substeps) { return substeps / 2; }
 
-// How far two members may stray from their way in so many substeps even if they do not move, in the sizes of the scene.
+// Distance by which two members may stray in this many substeps even if they do not move, at the scale of the scene.
 template <class T> PBD_INLINE T pulled_along(T substeps, const ContactScales<T>& scales) {
     PBD_CONTRACT_ON
     const T pull = wp::min(scales.spread, T(PULLED_ALONG));
     return substeps * pull + substeps * substeps * (scales.fall * scales.inv_size);
 }
 
-// Rank of two members, one of them a patch, that may touch within the next substeps, else RANKS. Creases are taken to
-// be as wide as in cloth that moves.
+// Rank of two members, at least one of them a patch; RANKS if they cannot touch before the next renewal. Creases are
+// assumed to be as wide as in moving cloth.
 template <class L, class Options>
 PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
                                  ContactScales<typename L::T> scales) {
@@ -54,7 +56,8 @@ PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Membe
     const V gap = flat ? dx * s.nx + dy * s.ny + dz * s.nz : root(d2);
     const V before = flat ? px * s.nx + py * s.ny + pz * s.nz : root(px * px + py * py + pz * pz);
     const V change = gap - before, closing = at_least(-change, 0), nearer = gap < before ? gap : before;
-    // Beside the gap, where the two are nearest on their way, and how far they are apart where they are nearest at all.
+    // Squared offset and motion perpendicular to the gap, and the substeps until closest approach: in space, and
+    // perpendicular to the gap.
     const V b2 = at_least(d2 - gap * gap, 0), v2 = at_least(u2 - change * change, 0), bv = du - gap * change;
     const V back = at_least(-du / at_least(u2, 1e-30), 0), beside = at_least(-bv / at_least(v2, 1e-30), 0);
     V rank = V(T(RANKS));
@@ -73,7 +76,7 @@ PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Membe
     return rank;
 }
 
-// Sum of what sixteen members have moved by in this substep, along each axis.
+// Sum of the displacements of sixteen members in this substep, along each axis.
 template <class Group> PBD_INLINE void moved_sum(const Group& in, int c, int lane, typename Group::V* sum) {
     using L = typename Group::L;
     using T = typename L::T;

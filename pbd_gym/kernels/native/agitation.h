@@ -1,19 +1,19 @@
 // How much the members of an environment move.
 //
-// Creases keep a wide distance while cloth moves, or hands pull it through itself. The threads of fine cloth cannot
-// bend as wide as that: at rest they and the contacts would push each other to and fro, and creases would crawl along
-// the cloth by themselves, with energy from nowhere. So what creases keep shrinks as an environment comes to rest.
+// Creases keep a wide contact distance while cloth moves or hands pull it through itself. The threads of fine cloth
+// cannot bend that widely: at rest, they and the contacts would push each other to and fro, and creases would crawl
+// along the cloth by themselves, gaining energy. So this distance shrinks as an environment comes to rest.
 #pragma once
 #include "active_pairs.h"
 
 namespace pbd {
 
-// Speeds of the members of an environment, root mean square, up to which it is at rest and from which it moves [m/s, in
-// the sizes of the scene]. A crease that crawls, alone in its towel, makes 0.01 to 0.02 m/s.
+// RMS speeds of an environment's members below which it counts as at rest, and above which it counts as moving [m/s, at
+// the scale of the scene]. A crawling crease, alone in its towel, gives 0.01 to 0.02 m/s.
 constexpr double CALM_SPEED = 0.03, LIVELY_SPEED = 0.1;
 
-// Sum of the squares of what sixteen members have moved by in this substep. Both blocks and single threads sum over
-// sixteen first, for the sake of the same bits.
+// Sum of the squared displacements of sixteen members in this substep. Blocks and single threads both sum over sixteen
+// members first, so that they round alike.
 template <class Group> PBD_INLINE typename Group::V moved_squares(const Group& in, int c, int lane) {
     PBD_CONTRACT_ON
     using L = typename Group::L;
@@ -31,11 +31,11 @@ template <class Group> PBD_INLINE typename Group::V moved_squares(const Group& i
     return part;
 }
 
-// Find how much each environment moves by what the substep has moved it so far: 0 at rest, 1 where it moves.
+// Compute how much each environment has moved in this substep so far: 0 at rest, 1 in motion.
 //
 // renews: whether active pairs are renewed.
-// drift:  then by how much its members move in the mean, along each axis, and against that mean, root mean square, in
-//         the sizes of the scene.
+// drift:  if so, receives the mean displacement of members along each axis and their RMS displacement relative to
+//         it, the latter at the scale of the scene.
 template <class Group>
 PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, bool renews, int thread, int thread_count,
                                typename Group::T* agitation, typename Group::T* drift) {

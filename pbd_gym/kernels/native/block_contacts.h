@@ -1,8 +1,7 @@
-// Contacts in a block of threads.
+// Contacts where a block of threads serves a group.
 //
-// A thread counts the contacts of one member after the other, then sums its corrections, and does so a second time
-// where that is asked for. Both members of a pair work it out, the one with the lower number first, so that both come
-// to the same bits.
+// Each thread counts the contacts of one member after another, then sums their corrections, twice if there are two
+// passes. Both members of a pair compute the pair, the one with the lower number first, so that they get the same bits.
 #pragma once
 #include "active_pairs.h"
 #include "contact_response.h"
@@ -22,8 +21,8 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     using Pairs = Lanes<T, Options::CHUNK>;
     using One = Member<Pairs, Options::RIGID>;
     static constexpr int LANES = Group::LANES, ROW = Group::ROW;
-    static constexpr int HEADWAY = 10;  // of the numbers that are noted of a member: how far it gets
-    // Whether there are lists of active pairs. Several environments would have to share them.
+    static constexpr int HEADWAY = 10;  // among the stored numbers of a member: how far it will move
+    // Whether there are lists of active pairs. Several environments would have to share them, so these have none.
     static constexpr bool LISTS_ACTIVE = Options::SURFACES && LANES == 1;
     using Search::count;
     using Search::entry;
@@ -41,14 +40,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     const CarriedBodies<Group> bodies;
     const ContactScales<T> scales;
     const T* const agitation;  // how much each environment moves
-    T* const delta;            // what moves each particle
-    T* const valence;          // contacts of each member
-    T* const crowd_of;         // contacts of its body
-    T* const more;             // what the second pass moves it by
+    T* const delta;            // displacement of each particle
+    T* const valence;          // number of contacts of each member
+    T* const crowd_of;         // number of contacts of its body
+    T* const more;             // displacement by the second pass
     int* const active;         // active pairs of each member
     int* const active_lengths;
-    T* const noted;     // where members were when active pairs were renewed
-    const int highest;  // rank of active pairs that are looked at
+    T* const noted;     // states of members when active pairs were renewed
+    const int highest;  // highest rank of active pairs that are examined
 
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE BlockContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
@@ -66,7 +65,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
           noted(lists.renewed.data + Search::rank * lists.renewed.shape[1]),
           highest(highest) {}
 
-    // Numbers of the environment that is worked on.
+    // Scales of the current environment.
     PBD_INLINE ContactScales<T> scales_here() const {
         ContactScales<T> here = scales;
         here.size = Search::size();
@@ -115,22 +114,23 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         m.role = traits[3];
     }
 
-    // Exchange two members: to choose one of two objects by its address would put both into slow memory.
+    // Swap two members. To choose one of two objects by address would put both into slow local memory.
     PBD_INLINE static void swap(One& a, One& b) {
         const One c = a;
         a = b;
         b = c;
     }
 
-    // How far members moved against each other when active pairs were renewed.
+    // RMS displacement of members relative to their mean when active pairs were renewed.
     PBD_INLINE T& spread() const { return lists.spread.data[Search::rank * LANES + environment]; }
 
-    // Where a number of a member is noted.
+    // A stored number of a member.
     PBD_INLINE T& note(int number, int k) const { return noted[(size_t)(number * count + k) * LANES + environment]; }
 
-    // Note where members are when active pairs are renewed, how their patches lie, and how far they get.
+    // Store the positions and patches of members when active pairs are renewed, and how far they will move until the
+    // next renewal if their velocity relative to the mean stays the same.
     //
-    // drift: by how much members move in the mean in each environment, along each axis.
+    // drift: displacements of each environment: see find_agitation.
     PBD_INLINE void note_members(const T* drift) {
         if (thread == 0)
             for (environment = 0; environment < LANES; ++environment) spread() = drift[3 * LANES + environment];
@@ -166,7 +166,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return m;
     }
 
-    // Square of the distance of two members, in the sizes of the scene.
+    // Squared distance of two members, at the scale of the scene.
     PBD_INLINE T distance_square(int k, int other) const {
         PBD_CONTRACT_ON
         const T* const p = Search::place_of(k) + environment;
@@ -175,7 +175,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
     }
 
-    // Rank of an active pair in the environment that is worked on, or RANKS.
+    // Rank of a pair in the current environment; RANKS if it is not active.
     PBD_INLINE int rank_among_active(int k, int other) const {
         if constexpr (Options::SURFACES) {
             const One a = noted_member(wp::min(k, other)), b = noted_member(wp::max(k, other));
@@ -186,34 +186,34 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     }
     PBD_INLINE bool is_active(int k, int other) const { return rank_among_active(k, other) <= highest; }
 
-    // Whether what is in a list, or whatever is near where there is none, is known to be active.
+    // Whether a candidate, from a list or not, is known to be active without a check.
     PBD_INLINE bool knows(bool listed) const { return !Options::SURFACES || (LISTS_ACTIVE && listed); }
 
-    // Whether two members touch, the first with the lower number.
+    // Whether two members touch; the first has the lower number.
     PBD_INLINE Touch<Pairs> in_order(int one, const One& a, int two, const One& b) const {
         PBD_CONTRACT_ON
         return touch<Pairs, Options, true>(a, b, scales_here(), room_between(one, two));
     }
-    // How much room two members leave each other.
+    // Room that two members leave each other.
     PBD_INLINE T room_between(int one, int two) const {
         PBD_CONTRACT_ON
         return Search::room_of(one)[environment] + Search::room_of(two)[environment];
     }
 
-    // Restitution of two members.
+    // Mean restitution of two members.
     PBD_INLINE T elastic(int one, int two) const {
         PBD_CONTRACT_ON
         if constexpr (!Options::BOUNCY) return T(0);
         return T(0.5) * (table.restitution.data[one] + table.restitution.data[two]);
     }
 
-    // Count the contacts of a member, and list them in the order of numbers, in which what moves it is summed.
+    // Count the contacts of a member, and list them by member number: the order in which displacements are summed.
     PBD_INLINE void count_contacts(int k) {
         PBD_CONTRACT_ON
         const T widest = Search::widest;
         const int* const list = LISTS_ACTIVE ? active : near;
         const int listed_count = (LISTS_ACTIVE ? active_lengths : lengths)[k];
-        const bool listed = listed_count >= 0;  // else there are too many candidates: it is compared with all
+        const bool listed = listed_count >= 0;  // else it has too many candidates and is compared with all
         const int end = listed ? listed_count : count;
         int length = 0;
         T contacts[LANES];
@@ -251,7 +251,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         for (int n = 0; n < LANES; ++n) valence[LANES * k + n] = contacts[n];
     }
 
-    // Sum the contacts of the body of a member: each of them has its part of the whole body.
+    // Sum the contacts of a member's body, which share its mass equally.
     PBD_INLINE void count_crowd(int k) const {
         PBD_CONTRACT_ON
         const int b = table.owner.data[k];
@@ -264,10 +264,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
     }
 
-    // Whether a member goes where its body goes.
+    // Whether a member moves with a rigid body.
     PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
 
-    // What the first pass moves a member by.
+    // Displacement of a member by the first pass.
     PBD_INLINE wp::vec_t<3, T> moved(const One& m, int k) const {
         if constexpr (Options::RIGID && Options::PASSES > 1) {
             if (in_body(k)) {
@@ -280,7 +280,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return {move[0], move[LANES], move[2 * LANES]};
     }
 
-    // Find what part of a rigid body a contact has, along its normal.
+    // Find the effective number of contacts of a member along the contact normal (rigid_carry.h).
     PBD_INLINE void find_shares(Lender<Pairs, Options::RIGID>& m, const Touch<Pairs>& t, int k,
                                 const typename CarriedBodies<Group>::Vector& place, T contacts) const {
         if constexpr (Options::RIGID) {
@@ -290,14 +290,14 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
     }
 
-    // Whether what bounces has been moved, 1 where it has.
+    // Whether bouncing members have been moved in each environment: 1 if so, else 0.
     PBD_INLINE T* solved() const {
         return (T*)lists.rebounds.data + Search::rank * lists.rebounds.shape[1] + lists.rebounds.shape[1] - LANES;
     }
 
-    // Let members bounce, one environment after the other.
+    // Solve bouncing contacts, one environment after another.
     inline void rebound() {
-        if (thread == 0) {  // contacts wait for each other
+        if (thread == 0) {  // contacts depend on each other
             for (environment = 0; environment < LANES; ++environment) {
                 solved()[environment] = T(0);
                 Rebounds<Group, LANES> rebounds(*this, bodies, lists, delta, false);
@@ -317,9 +317,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         sync();
     }
 
-    // Find what parts two members of one environment, per inverse mass. Returns whether they touch.
+    // Compute the correction that parts two members of one environment, per inverse mass. Returns whether they touch.
     //
-    // again: whether it is the second pass, which starts from where the first one leads.
+    // again: whether in the second pass, which starts from where the first has moved them.
     PBD_INLINE bool part_pair(int one, const One& a, int two, const One& b, bool again, T (&impulse)[3]) const {
         PBD_CONTRACT_ON
         Touch<Pairs> t = in_order(one, a, two, b);
@@ -348,9 +348,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return true;
     }
 
-    // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
+    // Sum the displacements of each member. The second pass has the same pairs, and starts from where the first has
+    // moved them.
     //
-    // sum_of: (member) -> where its sum is.
+    // sum_of: (member) -> pointer to its sum.
     template <class SumOf> PBD_INLINE void part_all(bool again, SumOf&& sum_of) {
         PBD_CONTRACT_ON
         for (int k = thread; k < count; k += thread_count) {
@@ -369,7 +370,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                     if (LANES > 1) mine = member(k);
                     One a = mine, b = member(other);
                     if (other < k) swap(a, b);
-                    // The pair may be here because of other lanes.
+                    // The pair may be listed because of other environments.
                     if (!(knows(listed) || is_active(k, other))) continue;
                     T m[3];
                     if (!part_pair(one, a, two, b, again, m)) continue;
@@ -385,9 +386,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         sync();
     }
 
-    // Part members a second time. Those of rigid bodies have one sum for both passes, as nobody looks at the first.
+    // Part members a second time. Those of rigid bodies have one sum for both passes, since nothing needs the first
+    // alone.
     //
-    // part_them: (where the sum of a member is), parts all that touch once more.
+    // part_them: (sum_of), parts all touching members once more.
     template <class PartThem> PBD_INLINE void part_again(PartThem&& part_them) {
         if constexpr (Options::RIGID) {
             for (int b = thread; b < table.crowd_count; b += thread_count)
@@ -401,7 +403,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         part_them([&](int k) { return in_body(k) ? delta + 3 * members[k] * LANES : more + 3 * k * LANES; });
     }
 
-    // Move a member to where the passes lead it, and note how many contacts were too many for a list.
+    // Move a member by the displacements of the passes, and record by how many contacts a list was too short.
     PBD_INLINE void finish(int k) const {
         PBD_CONTRACT_ON
         T* const place = Search::place_of(k);
@@ -425,9 +427,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
     }
 
-    // Let a member leave others the room that it needs.
+    // Update the room that a member leaves others.
     //
-    // searched: whether lists of candidates hold all that may touch now, else it is compared with all others.
+    // searched: whether lists of candidates hold all that may touch now; else the member is compared with all others.
     PBD_INLINE void change_room(int k, bool searched) {
         T* const room = Search::room_of(k);
         bool roomy = false;
@@ -451,7 +453,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             room[n] = next_room(room[n], most[n], T(Search::body.parting), T(Search::body.fall));
     }
 
-    // Let members leave others the room that they need.
+    // Update the room that members leave others.
     PBD_INLINE void change_rooms(bool renews) {
         for (int k = thread; k < count; k += thread_count) change_room(k, renews || !LISTS_ACTIVE);
         sync();
@@ -473,7 +475,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         sync();
     }
 
-    // Part all members that touch, each from its list.
+    // Part all touching members, each from its own list.
     PBD_INLINE void part_listed() {
         for (int k = thread; k < count; k += thread_count) count_contacts(k);
         sync();

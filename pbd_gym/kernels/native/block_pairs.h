@@ -1,10 +1,10 @@
-// Active pairs of patches in a block of threads: each is worked out once, by whichever thread comes to it.
+// Active pairs of patches in a block of threads: each pair is computed once, by any thread.
 //
-// Members have few active pairs, some have many: a thread that walks through the list of its member leaves most of its
-// warp waiting, and both members of a pair come to it. So renewed lists are turned into one of pairs, in any order, of
-// which neighbouring threads take neighbours. Those that touch are noted, and the threads take these likewise in each
-// pass. Members then add up what their pairs have come to, in the order of the others' numbers: the same sums, to the
-// bit, as in block_contacts.h, which does the work where some list has no room for all, or where contacts bounce.
+// Most members have few active pairs, some have many. If each thread walked through the list of a member, most of its
+// warp would wait, and every pair would be computed twice. So renewed lists are merged into one list of pairs, in any
+// order, and neighbouring threads take neighbouring pairs. Those that touch are collected and distributed likewise in
+// each pass. Members then sum the results of their pairs in the order of the other members' numbers. This gives the
+// same sums, to the bit, as block_contacts.h, which takes over where a list is too short or contacts bounce.
 #pragma once
 #include "block_contacts.h"
 
@@ -32,14 +32,14 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
     using Contacts::thread_count;
     using Contacts::valence;
 
-    const int room;       // for pairs
-    int* const first;     // members of a pair: that with the lower number,
-    int* const second;    // and the other one with the rank of the pair
-    int* const touches;   // whether a pair touches
-    int* const touched;   // those that do
-    T* const impulses;    // what parts them, per inverse mass
-    int* const incident;  // pairs of each member, beside its active ones
-    int& pair_count;      // more than there is room for where lists of members are used
+    const int room;       // largest number of pairs
+    int* const first;     // members of each pair: the one with the lower number,
+    int* const second;    // and the other one, with the rank of the pair
+    int* const touches;   // whether each pair touches
+    int* const touched;   // pairs that touch
+    T* const impulses;    // corrections that part them, per inverse mass
+    int* const incident;  // indices of a member's pairs, in the order of its active ones
+    int& pair_count;      // exceeds `room` if lists of members are used
 
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE BlockPairs(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
@@ -54,7 +54,7 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
           incident(Contacts::touching),
           pair_count(lists.pair_counts.data[group]) {}
 
-    // How far two members get, and may stray, until active pairs are renewed.
+    // How far two members may move, and stray, until active pairs are renewed.
     PBD_INLINE T headway(int k, int other) const {
         PBD_CONTRACT_ON
         return T(1.001 * (1 + ASTRAY * BESIDE)) *
@@ -62,18 +62,18 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
                T(LEAST_AHEAD) + T(BESIDE) * pulled_along(T(table.renewal - 1), Contacts::scales_here());
     }
 
-    // Whether a member gets so far that others which are as quick may come from beyond the lists of candidates. Of two
-    // that are not, neither does.
+    // Whether a member moves so far that others which are as quick may come from beyond the lists of candidates. Two
+    // members that are not quick cannot meet like this.
     PBD_INLINE bool is_quick(int k) const { return headway(k, k) > table.margin; }
 
-    // Add a pair to the list of a member, in any order.
+    // Append a pair to the list of a member, in any order.
     PBD_INLINE void list(int k, int other, int rank) const {
         const int at = atomic_add(active_lengths[k], 1);
         if (at < table.capacity) active[entry(k, at)] = RANKS * other + rank;
     }
 
-    // List the active pairs of a member, and their ranks. What gets farther than lists of candidates reach may come
-    // from anywhere, and meets the quick ones, for which others look.
+    // List the active pairs of a member with their ranks. Where two members may move farther than lists of candidates
+    // reach, at least one of them is quick, so each member is compared with all quick ones.
     PBD_INLINE void renew(int k, const int* quick, int quick_count) const {
         PBD_CONTRACT_ON
         for (int n = 0; n < Contacts::lengths[k]; ++n) {
@@ -94,8 +94,8 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
         }
     }
 
-    // Sort the active pairs of a member by the numbers of the others. There is no list if there were too many, or too
-    // many candidates.
+    // Sort the active pairs of a member by the numbers of the others. The list is dropped if these, or the candidates,
+    // were too many.
     PBD_INLINE void sort_active(int k) const {
         if (Contacts::lengths[k] < 0 || active_lengths[k] > table.capacity) active_lengths[k] = -1;
         for (int n = 1; n < active_lengths[k]; ++n) {
@@ -106,7 +106,7 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
         }
     }
 
-    // Note the pairs of a member with those of higher numbers.
+    // Store the pairs of a member with others of higher numbers.
     PBD_INLINE void note_pairs(int k) const {
         const int length = active_lengths[k];
         if (length < 0) atomic_max(pair_count, room + 1);
@@ -128,7 +128,7 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
     // Renew active pairs.
     PBD_INLINE void renew_pairs() {
         PBD_SHARED int quick_count;
-        int* const quick = touched;  // which is found anew in each substep
+        int* const quick = touched;  // free here: each substep fills it again
         Contacts::environment = 0;
         if (thread == 0) quick_count = pair_count = 0;
         sync();
@@ -145,9 +145,7 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
         sync();
     }
 
-    // Find the pairs that touch, and count the contacts of members.
-    //
-    // Returns the number of these pairs.
+    // Find the pairs that touch, and count the contacts of members. Returns the number of these pairs.
     PBD_INLINE int find_touching() {
         PBD_CONTRACT_ON
         PBD_SHARED int found;
@@ -164,22 +162,22 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
             if (!(Contacts::in_order(one, member(one), two, member(two)).inside > T(0))) continue;
             touches[pair] = 1;
             touched[atomic_add(found, 1)] = pair;
-            atomic_add(valence[one], T(1));  // whole numbers: their order does not matter
+            atomic_add(valence[one], T(1));  // exact for whole numbers in any order
             atomic_add(valence[two], T(1));
         }
         sync();
         return found;
     }
 
-    // Work out what parts the pairs that touch, and sum it.
+    // Compute the corrections of touching pairs, and sum them for each member.
     //
-    // sum_of: (member) -> where its sum is.
+    // sum_of: (member) -> pointer to its sum.
     template <class SumOf> PBD_INLINE void part_pairs(int touching_count, bool again, SumOf&& sum_of) {
         PBD_CONTRACT_ON
         Contacts::environment = 0;
         for (int n = thread; n < touching_count; n += thread_count) {
             const int pair = touched[n], one = first[pair], two = second[pair] / RANKS;
-            T impulse[3] = {T(0), T(0), T(0)};  // a GPU may round otherwise here, where a pair all but touches
+            T impulse[3] = {T(0), T(0), T(0)};  // stays zero if rounding on a GPU loses the contact here
             Contacts::part_pair(one, member(one), two, member(two), again, impulse);
             for (int a = 0; a < 3; ++a) impulses[a * room + pair] = impulse[a];
         }
@@ -193,7 +191,7 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
                 if (!touches[pair]) continue;
                 const T share = k == first[pair] ? w : -w;
                 for (int a = 0; a < 3; ++a) {
-                    const T gone = share * impulses[a * room + pair];  // rounded before it is added
+                    const T gone = share * impulses[a * room + pair];  // rounded before the addition
                     sum[a] += gone;
                 }
             }
@@ -201,14 +199,14 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
         sync();
     }
 
-    // Part all members that touch, from their lists of candidates.
+    // Part all touching members, from their lists of candidates.
     //
     // renews: whether active pairs are renewed.
     PBD_INLINE void part_members(bool renews) {
         Contacts::change_rooms(renews);
         if constexpr (LISTS_ACTIVE) {
             if (renews) renew_pairs();
-            if (!Options::BOUNCY && pair_count <= room) {  // what bounces is looked for in lists of members
+            if (!Options::BOUNCY && pair_count <= room) {  // bouncing contacts need the lists of members
                 const int touching_count = find_touching();
                 Contacts::count_crowds();
                 part_pairs(touching_count, false, [&](int k) { return delta + 3 * members[k]; });

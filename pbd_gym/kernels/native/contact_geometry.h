@@ -1,108 +1,112 @@
-// How far apart two members are, and along which normal.
+// Contact geometry: the gap between two members, the contact normal, and whether they touch.
 //
-// A particle of a rope or of a solid is a ball: two are apart by the distance of their middles, and touch at the sum of
-// their radii. A particle of a surface, such as cloth, stands for the patch around it. Where the surface is nearly flat
-// the patch is a disc as thick as the material, and the discs cover the surface whatever the distance of its particles.
-// Two discs whose middles differ by d, and by p at the start of the substep, are apart by
+// A particle of a rope or a solid is a ball. The gap between two balls is the distance of their centres, and they touch
+// when it is less than the sum of their radii. A particle of a surface, such as cloth, stands for the patch around it.
+// Where the surface is nearly flat, the patch is a disc as thick as the material, and the discs cover the surface
+// whatever the spacing of its particles. Two discs whose centres differ by d, and by p at the start of the substep,
+// have the gap
 //
-//     s = n . d,    n = m / |m|,    m = (p . n_1) n_1 + (p . n_2) n_2.
+//     s = n . d,    n = m / |m|,    m = (p . n_1) n_1 + (p . n_2) n_2,
 //
-// n has the signs of p: what was on one side of a patch is kept there however fast it comes, so contact is swept along
-// the normal. On concentric cylinders s is exact to second order. Where the rim of a surface meets the middle of
-// another, the normal of the other alone counts, as between a vertex and a triangle. Discs touch where s is less than
-// their common thickness, and d no farther beside the normal than the wider of them reaches.
+// where n_1 and n_2 are the normals of the patches. The normal n points to the side on which p was, so a particle stays
+// on its side of a patch however fast it moves: contact is swept along the normal. On concentric cylinders s is exact
+// to second order. Where a particle at the rim of a surface meets the interior of another, only the normal of the
+// interior counts, as between a vertex and a triangle. Discs touch where s is less than the sum of their half
+// thicknesses and the offset perpendicular to n is no more than the larger radius of the discs whose normals count.
 //
-// Where a surface is creased no normal is to be trusted. There a patch is a ball wide enough that nothing gets through
-// between two of them, and n is the direction of p. In between, the reach and n change gradually: a patch that jumped
-// from one to the other would be kicked each time, and a crease would tremble. So layers rest at one thickness wherever
-// they lie smoothly on each other, and keep a distance of the order of the particles' where they are crumpled.
+// Where a surface is creased its normals are unreliable. There a patch is a ball large enough that nothing slips
+// through between two of them, and n is the direction from one centre to the other. In between, the contact distance
+// and n are interpolated: a patch that jumped from one to the other would be kicked each time, and creases would
+// tremble. So layers that lie smoothly on each other rest one thickness apart, and crumpled ones keep a distance of the
+// order of the particle spacing.
 //
-// Discs that come closer brake each other before they touch: within the cushion the gap shrinks by no more than a part
-// of itself in each substep. An impact then goes through several layers before one of them can be pushed through
-// another.
+// Discs brake each other before they touch: within the cushion, a substep closes at most a fixed share of the gap. An
+// impact therefore spreads through several layers before one of them can be pushed through another.
 #pragma once
 #include "contact_group.h"
 
 namespace pbd {
 
-// Where between the thickness and twice the radius of the ball two creased patches touch: fine ones in cloth at rest,
-// how much farther in cloth that moves, and coarse ones. Beyond the first the threads of a fine crease are stretched,
-// it crawls, and coarse creases spring open; below the second more gets through.
+// Contact distance of two creased patches, as a share of the way from the thickness to the sum of their ball radii: for
+// fine patches in cloth at rest, for fine patches in moving cloth, and for coarse patches. If the first is larger, fine
+// creases stretch their threads and crawl, and coarse ones spring open; if the second is smaller, more slips through.
 constexpr double CALM_REACH = 0.57, LIVELY_REACH = 0.7, COARSE_REACH = 0.57;
-// What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
-// top of the thickness.
+// Transition from fine to coarse patches. Unless COARSE_REACH allows more, the contact distance exceeds the thickness
+// by at most this many thicknesses plus this share of the way.
 constexpr double FINER_THICKNESSES = 2.15, FINER_SHARE = 0.12;
-// Time in which creased patches part beyond the thickness [s]: within one substep, if that is longer. What curls turns
-// from discs to balls, and so overlaps what it was clear of. If that left within a substep however short, corners that
-// lie on other cloth would fly up by themselves.
+// Time in which creased patches part beyond the thickness [s]: one substep, if that is longer. A patch that curls turns
+// from a disc into a ball, and then overlaps others that it was clear of. If this overlap were removed within one
+// substep, however short, corners that lie on other cloth would fly up by themselves.
 constexpr double CREASE_TIME = 0.0024;
-// What layers sink into each other under their weight, in thicknesses: patches touch as much sooner.
+// Distance by which layers sink into each other under their weight, in thicknesses: patches touch that much earlier.
 constexpr double SINK = 0.02;
-// A patch is a ball where the square of a chord across it, over that at rest, is below the first, and a disc above the
-// second.
+// A patch is a ball where the squared length of a chord across it, relative to that at rest, is below the first value,
+// and a disc above the second.
 constexpr double CREASED_BELOW = 0.8, FLAT_ABOVE = 0.95;
-// Likewise for the cosine of the angle between the normals of two patches.
+// The same for the cosine of the angle between the normals of two patches.
 constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 
-// Acceleration with which what has come free may fall onto something [m/s^2].
+// Acceleration with which a member that has come loose may fall onto another [m/s^2].
 constexpr double FREE_FALL = 9.81;
 
-// Balls have passed each other within the substep if the direction from one to the other has turned so far: its cosine.
+// Balls have passed each other within the substep if the line between them has turned by an angle whose cosine is below
+// this.
 constexpr double PASSED = 0.5;
 
-// Members that leave others room go out of what they overlap beyond it by no more than two rounds of it and this many
-// times what does not bounce: less would let stacks sink that were put with an overlap, be it by rounding.
+// Members that leave each other room (rooms.h) are pushed out of a deeper overlap by at most twice the distance by
+// which room shrinks in a round, plus this multiple of the displacement up to which nothing bounces. With less, stacks
+// that were placed with an overlap, even one due to rounding, would sink.
 constexpr double STACKED = 4.0;
 
-// Balls that bounce leave an overlap that was there before by no faster than this, and what gravity makes in two
-// substeps [m/s]: else they would be thrown to and fro in heaps, without losing what they gain.
+// Largest speed at which balls that bounce leave an earlier overlap, in addition to what gravity adds in two substeps
+// [m/s]. With more, they would be thrown to and fro in heaps without losing the energy that they gain.
 constexpr double ELASTIC_WAY = 0.2;
 
-// Members of rigid bodies have the inverse mass of their body there over their own, and the contacts that share it.
-// What bounces needs that along the normal: the share that its contacts have, in inverse masses of the member.
+// For members of rigid bodies: inverse mass of the body at this point relative to the member's own; number of contacts
+// that share the body; and for contacts that bounce the effective number along the normal (rigid_carry.h).
 template <class L, bool rigid> struct Leverage {};
 template <class L> struct Leverage<L, true> {
     typename L::V leverage, crowd, shares;
 };
 
-// What a member lends its contacts: its inverse mass.
+// What a member contributes to its contacts: its inverse mass.
 template <class L, bool rigid> struct Lender : Leverage<L, rigid> {
     typename L::V w;
 };
 
-// What is known of a member, for one pair or, on one thread, for sixteen.
+// Data of a member, for one pair or, on a single thread, for sixteen.
 template <class L, bool rigid> struct Member : Lender<L, rigid> {
     typename L::V x, y, z, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
 };
 
-// Whether two members touch, along which normal, and by how much they are to part.
+// Contact of two members: whether they touch, the normal, and the overlap to remove.
 template <class L> struct Touch {
     typename L::V inside, nx, ny, nz, overlap;
-    typename L::V fastest;     // way out of an overlap that was there before [m]
+    typename L::V fastest;     // largest push out of an earlier overlap [m]
     typename L::V sheets;      // 1 where both are patches
-    typename L::V haste;       // share of an overlap that was there before which these try to leave in a substep
-    typename L::V ux, uy, uz;  // what the pair has moved against each other in this substep
+    typename L::V haste;       // share of an earlier overlap of patches that a substep removes
+    typename L::V ux, uy, uz;  // relative displacement in this substep
 };
 
-// Numbers of one environment in one substep.
+// Scales and limits of one environment in one substep.
 template <class T> struct ContactScales {
     T size, inv_size, roughness;
-    T agitation;        // 0 at rest, 1 where it moves
-    T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
-    T unhurried;        // share of what creases overlap by beyond the thickness that leaves in a substep
-    T braking;          // share of a gap that may go
+    T agitation;        // 0 at rest, 1 in motion
+    T fastest, gentle;  // largest pushes out of an overlap: creased, and flat [m]
+    T unhurried;        // share of a crease's overlap beyond the thickness that a substep removes
+    T braking;          // share of a gap that may close
     T cushion;
-    T placed;       // way out of an overlap of members that leave others room [m]
-    bool roomy;     // whether some do
-    bool solved;    // whether what bounces has been moved by that already: rebounds.h
-    T elastic_way;  // way out of an overlap of two of these [m]
-    T resting;      // what comes on by no more in a substep does not bounce [m]
-    T fall;         // what falls from rest in a substep [m]
-    T spread;  // how far members moved against each other in a substep, root mean square, in the sizes of the scene [m]
+    T placed;       // largest push out of an overlap of members that leave others room [m]
+    bool roomy;     // whether any do
+    bool solved;    // whether bouncing members have already been moved: rebounds.h
+    T elastic_way;  // largest push out of an overlap of two balls that bounce [m]
+    T resting;      // approach in a substep up to which nothing bounces [m]
+    T fall;         // fall from rest in a substep [m]
+    T spread;       // RMS displacement in a substep relative to the mean, at the scale of the scene [m]
     BallShape shape;
 };
 
-// Steps out of an overlap, and the share of a gap that may go, for a substep of 1 / inv_h.
+// Limits of pushes out of overlaps, and the share of a gap that may close, for a substep of 1 / inv_h.
 template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
                                                                            T resting, BallShape shape) {
     PBD_CONTRACT_ON
@@ -125,7 +129,7 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             shape};
 }
 
-// Store the normals of patches at the start of the substep, and how flat they are.
+// Store the normals of patches at the start of the substep, and their flatness from 0 to 1.
 template <class Group> PBD_INLINE void store_normals(const Group& in, int thread, int thread_count) {
     PBD_CONTRACT_ON
     using L = typename Group::L;
@@ -171,19 +175,19 @@ template <class L, class M> PBD_INLINE typename L::V braking_radius(const M& m, 
     return fat > m.radius ? fat : m.radius;
 }
 
-// What a substep does not change about two members of which one is a patch: what they were like when it began.
+// Properties of two members, at least one of them a patch, that depend only on the start of the substep.
 template <class L> struct Standing {
-    typename L::V px, py, pz;     // from the second to the first
-    typename L::V flat;           // 1 where they part along a normal, 0 where they part along the line between them
-    typename L::V nx, ny, nz;     // this normal, on the side of the first
-    typename L::V least, outer;   // gaps at which they touch, and up to which they brake each other
-    typename L::V wanted;         // gap that they are to keep
-    typename L::V reach;          // gap at which they would touch if they were flat
-    typename L::V width, range2;  // how far beside the normal they meet, and how far apart at most, squared
+    typename L::V px, py, pz;     // from the second to the first, at the start
+    typename L::V flat;           // 1 if they part along a normal, 0 if along the line between them
+    typename L::V nx, ny, nz;     // this normal, towards the first
+    typename L::V least, outer;   // gaps below which they touch, and below which they brake
+    typename L::V wanted;         // gap to be kept
+    typename L::V reach;          // gap below which they would touch if they were flat
+    typename L::V width, range2;  // largest offset beside the normal; largest distance squared
     typename L::V fastest, sheets;
 };
 
-// Find what a substep does not change about two members, the one with the lower number first.
+// Compute these properties for two members, the one with the lower number first.
 template <class L, class Options>
 PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
                                 const ContactScales<typename L::T>& scales) {
@@ -194,7 +198,7 @@ PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member
     Standing<L> s;
     const V none = V(T(0)), all = V(T(1)), reach = a.radius + b.radius;
     const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
-    // A rim that meets the middle of another surface has no say in the normal.
+    // A rim that meets the interior of another surface does not affect the normal.
     const V a_counts = ((a.role == T(Roles::RIM)) & (b.role == T(Roles::INNER))) ? none : all;
     const V b_counts = ((b.role == T(Roles::RIM)) & (a.role == T(Roles::INNER))) ? none : all;
     const V from_a = a_counts * (px * a.nx + py * a.ny + pz * a.nz);
@@ -206,10 +210,10 @@ PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member
     const V parallel = at_least((even - T(STEEP_BELOW)) * T(1.0 / (PARALLEL_ABOVE - STEEP_BELOW)), 0);
     const auto a_ball = a.role == T(Roles::BALL), b_ball = b.role == T(Roles::BALL);
     const V flatness = (a_ball ? all : a.flat) * (b_ball ? all : b.flat) * ((a_ball | b_ball) ? all : parallel);
-    // Which way they part: along the normals if they are flat, along the line between them if they are creased, and
-    // gradually so in between. Both ways have the side on which they were at the start of the substep.
+    // Direction in which they part: along the normals if they are flat, along the line between them if they are
+    // creased, and interpolated in between. Both point to the side on which the first was at the start of the substep.
     const V flatly = m > T(1e-7) ? flatness : none, apart = root(px * px + py * py + pz * pz);
-    // Times the lengths of both.
+    // Weights, scaled by the product of both lengths to avoid divisions.
     const V smooth = flatly * apart, round = (all - flatly) * m;
     const V bx = smooth * sx + round * px, by = smooth * sy + round * py, bz = smooth * sz + round * pz;
     const V norm = T(1) / at_least(root(bx * bx + by * by + bz * bz), 1e-18);
@@ -223,7 +227,7 @@ PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member
     s.nz = bz * norm;
     const V before = flat ? px * s.nx + py * s.ny + pz * s.nz : apart;
     const V start = before * scales.inv_size, creased = all - flatly;
-    // Where creased patches brake each other, and where they touch.
+    // Gaps below which creased patches brake each other, and below which they touch.
     const V fat = braking_radius<L>(a, scales.shape) + braking_radius<L>(b, scales.shape);
     const V room = fat - reach, coarse = T(COARSE_REACH) * room;
     const V fine = (T(CALM_REACH) + T(LIVELY_REACH - CALM_REACH) * V(scales.agitation)) * room;
@@ -244,7 +248,7 @@ PBD_INLINE Standing<L> standing(const Member<L, Options::RIGID>& a, const Member
     return s;
 }
 
-// Let two members leave each other room where they were put: rooms.h.
+// Reduce the gap between two members by the room that they leave each other: rooms.h.
 template <class L>
 PBD_INLINE void leave_room(Standing<L>& s, typename L::V left, const ContactScales<typename L::T>& scales) {
     PBD_CONTRACT_ON
@@ -253,7 +257,7 @@ PBD_INLINE void leave_room(Standing<L>& s, typename L::V left, const ContactScal
     s.fastest = left > V(typename L::T(0)) ? V(scales.placed) : s.fastest;
 }
 
-// Whether two members that are apart by (dx, dy, dz) touch, and how to part them.
+// Whether two members with the offset (dx, dy, dz) touch, and how to part them.
 template <class L>
 PBD_INLINE Touch<L> meet(const Standing<L>& s, typename L::V dx, typename L::V dy, typename L::V dz,
                          const ContactScales<typename L::T>& scales) {
@@ -286,7 +290,7 @@ PBD_INLINE Touch<L> meet(const Standing<L>& s, typename L::V dx, typename L::V d
 
 // Whether two members touch, the one with the lower number first, and how to part them.
 //
-// roomy, left: whether they may leave each other room where they were put, and how much: rooms.h.
+// roomy, left: whether they may leave each other room, and how much: rooms.h.
 template <class L, class Options, bool roomy>
 PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
                           const ContactScales<typename L::T>& scales, typename L::V left) {
@@ -308,7 +312,7 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         t.ux = dx - px;
         t.uy = dy - py;
         t.uz = dz - pz;
-        // What has gone past the other within the substep goes back to its own side.
+        // A member that has passed the other within the substep returns to its own side.
         const V apart = root(px * px + py * py + pz * pz), unit = T(1) / at_least(apart, 1e-12);
         const auto passed = dx * px + dy * py + dz * pz < T(PASSED) * length * apart;
         t.nx = passed ? px * unit : dx * over;

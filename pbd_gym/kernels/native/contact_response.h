@@ -1,32 +1,35 @@
-// How two members that touch part: push-out, and Coulomb friction.
+// How touching members part: push-out and Coulomb friction.
 #pragma once
 #include "contact_geometry.h"
 
 namespace pbd {
 
-// Over-relaxation of particles with several contacts. Averaging is safe up to 2, and slow at 1: what falls into a heap
-// then comes closer than it should before it is stopped.
+// Over-relaxation of particles with several contacts, whose corrections are averaged. Values up to 2 are safe. With 1,
+// convergence is slow, and particles that fall into a heap come too close before they are stopped.
 constexpr double CONTACT_RELAXATION = 1.7;
-// The same for surfaces that stick: more of it makes heaps tremble. Those that slide are held back by Coulomb's force.
-// Balls alone have the relaxation of their contacts for both.
+// The same for static friction between surfaces, where larger values make heaps tremble. Kinetic friction is Coulomb's
+// force, not over-relaxed. Where all members are balls, CONTACT_RELAXATION applies to both.
 constexpr double STICKING_RELAXATION = 1.4;
-// Overlap of surfaces, in thicknesses, half of which leaves within a substep: of a smaller one less, of a deeper one
-// nearly all. Cloth is soft at its surface; where the least overlap leaves at once, heaps tremble for ever.
+// Overlap of surfaces, in thicknesses, of which a substep removes half; of smaller overlaps it removes less, of deep
+// ones nearly all. Cloth is soft at its surface. If the slightest overlap were removed at once, heaps would never stop
+// trembling.
 constexpr double SOFTNESS = 0.1;
-// Share of its inverse mass that a particle of a surface counts with while friction with a collider holds it: what lies
-// on it is stopped within the substep, rather than half by half, as if the two were in free fall. It cannot be dragged
-// off by what lies on it, unless that rubs ten times as much as the collider.
+// Factor on the inverse mass of a surface particle while friction with a collider holds it. What lies on it is then
+// stopped within the substep, rather than by half in each, as if both were in free fall. Nor can it be dragged off by
+// what lies on it, unless the friction there is ten times that with the collider.
 constexpr double HELD_SHARE = 0.1;
 
-// Inverse mass with which particles of surfaces count, by what friction with colliders has left (body.traction).
+// Inverse mass of a surface particle, reduced while friction with a collider holds it (body.traction).
 template <class L> PBD_INLINE typename L::V weight_of(typename L::V w, typename L::V traction) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     return traction > T(0) ? T(HELD_SHARE) * w : w;
 }
 
-// Inverse mass of the part that a member lends to one of its contacts, as two factors: their products are summed in one
-// expression, for the sake of the same rounding. `less`: how much less it counts that there are several contacts.
+// Inverse mass of the part of a member that takes one of its contacts, as two factors. Their products for both members
+// are summed in one expression, so that they are rounded alike everywhere.
+//
+// less: factor on the number of contacts, one over the relaxation.
 template <class L, class Options>
 PBD_INLINE typename L::V lent(const Lender<L, Options::RIGID>& m, typename L::V contacts, typename L::V less) {
     PBD_CONTRACT_ON
@@ -47,7 +50,7 @@ PBD_INLINE typename L::V lent_by(const Lender<L, Options::RIGID>& m, typename L:
     }
 }
 
-// How many parts of its mass a member has for contacts that bounce, in inverse masses.
+// Effective number of contacts that share a member's mass, for those that bounce.
 template <class L, class Options>
 PBD_INLINE typename L::V shares(const Lender<L, Options::RIGID>& m, typename L::V contacts) {
     if constexpr (Options::RIGID) {
@@ -57,8 +60,8 @@ PBD_INLINE typename L::V shares(const Lender<L, Options::RIGID>& m, typename L::
     }
 }
 
-// What parting two members takes, whatever the substep does with them: sums of their radii and coefficients of
-// friction.
+// Data for parting two members that the substep does not change: their masses, and the sums of their radii and friction
+// coefficients.
 template <class L, bool rigid> struct Partners {
     Lender<L, rigid> a, b;
     typename L::V radii, frictions;
@@ -68,10 +71,11 @@ template <class L, bool rigid> struct Partners {
         : a(a), b(b), radii(a.radius + b.radius), frictions(a.friction + b.friction) {}
 };
 
-// Find what moves two members apart, per inverse mass. Each lends an equal part of its mass to each of its contacts.
+// Compute the correction that parts two members, per inverse mass. Each member splits its mass equally among its
+// contacts.
 //
 // mine, its: contacts of the first and of the second.
-// gained:    how far earlier passes have moved them apart.
+// gained:    distance by which earlier passes have moved them apart.
 // elastic:   their restitution, below 0 for patches.
 template <class L, class Options>
 PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t, typename L::V mine, typename L::V its,
@@ -82,23 +86,25 @@ PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t,
     using V = typename L::V;
     constexpr double STICKING = Options::SURFACES ? STICKING_RELAXATION : CONTACT_RELAXATION;
     const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
-    // Out of an overlap no faster than that: what is on its way out already gets no further push.
+    // Limit the distance by which they part in a substep: members that part by as much already get no further push.
     V fastest = t.fastest;
     if constexpr (Options::BOUNCY)
         fastest = elastic > none && scales.elastic_way < fastest ? V(scales.elastic_way) : fastest;
     const V soft = fastest - along, goal = t.overlap < soft ? t.overlap : soft;
     const V depth = t.inside > none ? at_least(goal, 0) : none;
-    // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
+    // The approach of sheets is stopped by an impulse. The rest of their overlap is removed gradually, and does not
+    // count as pressure for friction.
     const auto sheets = t.sheets > none;
     const V approach = at_least(-along, 0), impulse = (sheets & (approach < depth)) ? approach : depth;
     const V rest = depth - impulse, small = T(SOFTNESS) * pair.radii * scales.size;
     V leaving = rest * rest / at_least(rest + small, 1e-30);
     if constexpr (Options::SURFACES) leaving = sheets ? t.haste * leaving : leaving;
     const V parting = impulse + leaving;
-    // What the passes before have overshot is taken back: contacts do not bounce.
+    // Take back what earlier passes have overshot: these contacts do not bounce.
     const V bounce = along < gained ? along : gained, over = at_least(-goal, 0);
     V back = at_least(bounce < over ? bounce : over, 0), pressing = impulse, bounced = none, stays = none;
-    // What bounces is stopped and sent back, but for what gravity has in how fast it comes on.
+    // Members that bounce are stopped, then sent back by the restitution times their approach, less gravity's part in
+    // it.
     if constexpr (Options::BOUNCY) {
         const V resting = V(scales.resting), came = at_least(gained - along, 0);
         const auto bounces = (elastic > none) & (approach > T(2) * resting);
@@ -109,7 +115,7 @@ PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t,
         stays = (bounces & (V(T(scales.solved ? 1 : 0)) > none)) ? V(T(1)) : none;
         back = ((elastic > none) & (came > T(2) * resting)) ? none : back;
     }
-    // Balls have many contacts: they take the smaller share of the two.
+    // Balls have many contacts: both members split their mass by the larger number of contacts.
     if constexpr (!Options::SURFACES) mine = its = mine > its ? mine : its;
     const auto inverse = [&](V less) {
         PBD_CONTRACT_ON

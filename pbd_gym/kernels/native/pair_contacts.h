@@ -1,9 +1,9 @@
-// Contacts on one thread.
+// Contacts where one thread serves a group.
 //
-// Pairs that are near enough are collected until there are sixteen, and looked at. Those of patches that may touch soon
-// become active; of active ones, and of others at once, those that touch are kept. When the contacts of all members of
-// the environment are counted, these are parted, in the same order. What the first pass has found out about sixteen of
-// them stays for the second.
+// Pairs that are near enough are collected, and examined sixteen at a time. Where there are patches, pairs that may
+// touch soon become active, and later only these are examined. Pairs that touch are stored. Once the contacts of all
+// members of the environment have been counted, the stored pairs are parted in the same order. What the first pass
+// computes for sixteen of them is kept for the second.
 #pragma once
 #include "active_pairs.h"
 #include "pair_members.h"
@@ -21,8 +21,8 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     using Row = typename Search::Row;
     using One = typename Search::One;
     static constexpr int LANES = Search::LANES, ROW = Search::ROW, NUMBERS = Search::NUMBERS;
-    static constexpr int SIFTED = 64;                    // sixteens of others that are sifted at a time
-    static constexpr int FOUND_ROOM = 16 * SIFTED + 32;  // pairs that are found then, and some before
+    static constexpr int SIFTED = 64;                    // sixteens of others that are filtered at a time
+    static constexpr int FOUND_ROOM = 16 * SIFTED + 32;  // pairs found among them, and a few from before
     using Search::count;
     using Search::crowd_of;
     using Search::environment;
@@ -37,37 +37,38 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     using Search::table;
     using Search::valence;
 
-    // Sixteen pairs that touch, as they are before any has been parted.
+    // Sixteen touching pairs, before any has been parted.
     struct Sixteen {
         Standing<Pairs> standing;
         Partners<Pairs, Options::RIGID> partners;
         W dx, dy, dz;  // from the second to the first
-        W mine, its;   // contacts of each
+        W mine, its;   // numbers of contacts
         int from[16], other[16];
-        int hits;  // a bit for each that there is
+        int hits;  // a bit for each pair that exists
     };
     static_assert(sizeof(Sixteen) <= Options::KEPT * sizeof(T), "room for sixteen pairs");
 
     const CarriedBodies<Group> bodies;
     Rebounds<Group, 1> rebounds;
-    const int touching_room;  // pairs that touch that can be kept
-    int* const firsts;        // these
+    const int touching_room;  // room for touching pairs
+    int* const firsts;        // members of these pairs
     int* const seconds;
     int* const met;         // members with contacts
-    const int active_room;  // pairs that can be active
+    const int active_room;  // room for active pairs
     int* const one;         // pairs that are to be looked at
     int* const two;
-    int length = 0;   // of its list
+    int length = 0;   // of the list of candidates
     int found = 0;    // pairs that are to be looked at
     int touched = 0;  // pairs that touch
     int met_count = 0;
-    bool forgets = false;  // whether there is no room for its active pairs: then all candidates are looked at
-    int highest = 0;       // rank of active pairs that are looked at
-    // What becomes of the pairs that are looked at: they are made active, or counted, or parted by a pass.
+    bool forgets = false;  // whether active pairs did not fit: then all candidates are examined
+    int highest = 0;       // highest rank of active pairs that are examined
+    // What happens to examined pairs: they become active (RENEWING), their contacts are counted and stored (COUNTING),
+    // or they are parted in the pass of this number.
     static constexpr int RENEWING = -1, COUNTING = 0;
     int pass = COUNTING;
 
-    // one, two: room for FOUND_ROOM numbers each.
+    // one, two: arrays of FOUND_ROOM numbers each.
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE PairContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
                             ContactScales<T> scales, int* one, int* two)
@@ -82,14 +83,14 @@ template <class Group> struct PairContacts : PairMembers<Group> {
           one(one),
           two(two) {}
 
-    // Active pairs of the environment that is worked on: first and second members, and ranks; and how many there are.
+    // Active pairs of the current environment: first members, second members and ranks; and the number of pairs.
     PBD_INLINE int* active(int column) const {
         return lists.active.data + ((Search::rank * LANES + environment) * 3 + column) * (active_room + 16);
     }
     PBD_INLINE int& active_count() const { return lists.counts.data[(Search::rank * LANES + environment) * 2 + 1]; }
-    // How far its members moved against each other when active pairs were last renewed.
+    // RMS displacement of its members relative to their mean when active pairs were last renewed.
     PBD_INLINE T& spread() const { return lists.spread.data[Search::rank * LANES + environment]; }
-    // Rows of all its members when active pairs were last renewed.
+    // Rows of its members when active pairs were last renewed.
     PBD_INLINE T* renewed_rows() const {
         return lists.renewed.data + Search::rank * lists.renewed.shape[1] + Search::stride * environment;
     }
@@ -97,16 +98,16 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     // Whether sixteen pairs touch, and how to part them.
     PBD_INLINE Touch<Pairs> touch_of(const One& a, const One& b, const int* from, const int* other) const {
         if (__builtin_expect(scales.roomy, false)) {
-            const One c = a, d = b;  // whose places in memory are asked for here alone
+            const One c = a, d = b;  // copies: only these need addresses, a and b stay in registers
             return touch_beyond_room(c, d, from, other);
         }
         return touch<Pairs, Options, false>(a, b, scales, W(T(0)));
     }
-    // The same where members leave others room, which is rare: apart from what is fast without it.
+    // The same where members leave others room. This is rare, and is kept out of the fast path.
     PBD_APART Touch<Pairs> touch_beyond_room(const One& a, const One& b, const int* from, const int* other) const {
         return touch<Pairs, Options, true>(a, b, scales, room_between(from, other));
     }
-    // Restitution of sixteen pairs.
+    // Mean restitution of the members of sixteen pairs.
     PBD_INLINE W elastic(const int* from, const int* other) const {
         W mean = W(T(0));
         if constexpr (Options::BOUNCY)
@@ -115,7 +116,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         return mean;
     }
 
-    // Which of sixteen pairs have at most the given rank, a bit for each, sixteen bits for each rank.
+    // Which of sixteen pairs have at most a given rank: sixteen bits for each rank, one per pair.
     PBD_APART unsigned long long ranks(const T* rows, const int* from, const int* other) const {
         if constexpr (Options::SURFACES) {
             One a, b;
@@ -130,7 +131,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Which of sixteen pairs touch, a bit for each.
+    // Which of sixteen pairs touch: one bit per pair.
     PBD_INLINE unsigned touching(const int* from, const int* other) const {
         One a, b;
         fill(a, now, from);
@@ -139,7 +140,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         return forgets && hits ? hits & ranks(renewed_rows(), from, other) >> 16 * highest : hits;
     }
 
-    // Make those active that may touch soon: as many as there is room for.
+    // Make those pairs active that may touch soon. Those for which there is no room are counted, but not stored.
     PBD_INLINE void activate(const int* from, const int* other, unsigned long long found) const {
         int& number = active_count();
         for (unsigned hits = found >> 16 * (RANKS - 1) & 0xFFFFu; hits; hits &= hits - 1) {
@@ -153,7 +154,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Visit the members with contacts. Those of patches are a few of many: others are looked for.
+    // Visit the members with contacts. Few patches have any, so these are listed; otherwise all members are checked.
     template <class Visit> PBD_INLINE void each_met(Visit&& visit) const {
         if constexpr (Options::SURFACES) {
             for (int n = 0; n < met_count; ++n) visit(met[n]);
@@ -164,9 +165,10 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Count the contacts of those that touch, and keep as many as there is room for.
+    // Count the contacts of touching pairs, and store as many pairs as there is room for.
     PBD_INLINE void keep(const int* from, const int* other, unsigned hits) {
-        // In registers, since what is written could be these members, for all that the compiler knows.
+        // Local copies can stay in registers: for all the compiler knows, the writes below change the members of this
+        // object.
         T* const contacts = valence;
         int* const one = firsts;
         int* const two = seconds;
@@ -195,7 +197,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         met_count = met_number;
     }
 
-    // Turn what moves the members of sixteen pairs into rows of numbers that belong to one pair.
+    // Transpose the displacements of sixteen members into rows of numbers, one row per pair.
     PBD_INLINE static void in_rows(W* q, W qx, W qy, W qz) {
         q[0] = qx;
         q[1] = qy;
@@ -205,7 +207,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     }
     PBD_INLINE static Row row(const W* q, int s) { return ((const Row*)(q + s % 4))[s / 4]; }
 
-    // Find what parts of rigid bodies sixteen contacts have, along their normals.
+    // Find the effective numbers of contacts of sixteen members along the contact normals (rigid_carry.h).
     //
     // again: whether in the second pass.
     PBD_INLINE void find_shares(Lender<Pairs, Options::RIGID>& m, const Touch<Pairs>& t, const int* at, W contacts,
@@ -224,7 +226,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Part sixteen pairs. What moves a member is summed in the order of pairs.
+    // Part sixteen pairs. Displacements of a member are summed in the order of pairs.
     PBD_INLINE void separate(Sixteen& c, const Touch<Pairs>& t, W gained, bool again) const {
         PBD_CONTRACT_ON
         W mx, my, mz, p[4], q[4];
@@ -241,7 +243,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Find out about up to sixteen pairs what parting them takes.
+    // Prepare up to sixteen pairs for being parted.
     PBD_INLINE Touch<Pairs> look_at(Sixteen& c, const int* from, const int* other, int number) const {
         PBD_CONTRACT_ON
         One a, b;
@@ -265,7 +267,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Part pairs a second time, where the first pass has led them.
+    // Part pairs a second time, from where the first pass has moved them.
     PBD_APART void separate_again(Sixteen& c) const {
         PBD_CONTRACT_ON
         W ax, ay, az, bx, by, bz, none;
@@ -276,7 +278,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         separate(c, t, gx * t.nx + gy * t.ny + gz * t.nz, true);
     }
 
-    // Part those of sixteen pairs that touch, for which there was no room.
+    // Part those of sixteen pairs that touch, where touching pairs could not be stored.
     PBD_APART void separate_forgotten(const int* from, const int* other, int number) const {
         Sixteen c;
         const Touch<Pairs> t = look_at(c, from, other, number);
@@ -287,8 +289,8 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         separate(c, t, W(T(0)), false);
     }
 
-    // Add the pairs of a member with others of a sixteen. Which of them there are, and how many, nobody could predict:
-    // so there is no branch on that, unless they are more than four.
+    // Add the pairs of a member with others of a sixteen. Their number is unpredictable, so there is no branch on it
+    // unless there are more than four.
     PBD_INLINE void unfold(int k, int d, unsigned hits) {
         const int number = __builtin_popcount(hits);
         int* const from = one + found;
@@ -304,7 +306,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Look at pairs, sixteen at a time. They may be filled up to whole sixteens.
+    // Examine pairs, sixteen at a time. The arrays may be padded to whole sixteens.
     PBD_APART void examine(int* from, int* other, int number) {
         const int rest = number % 16, end = (number + 15) / 16;
         if (rest) pad(from + number - rest, other + number - rest, rest);
@@ -317,8 +319,8 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             if (pass == RENEWING) return rank_all(from, other, end, rest);
         }
         for (int begin = 0; begin < end; begin += SIFTED + 2) {
-            // First all that touch, and then the branches on it: until such a branch is known to be taken or not, work
-            // on the next sixteen may be in vain.
+            // Test several sixteens before branching on the results: after a mispredicted branch, work on the next
+            // sixteen would be lost.
             unsigned hits[SIFTED + 2];
             const int stop = wp::min(end, begin + SIFTED + 2);
             for (int n = begin; n < stop; ++n) hits[n - begin] = touching(from + 16 * n, other + 16 * n);
@@ -326,7 +328,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             for (int n = begin; n < stop; ++n) keep(from + 16 * n, other + 16 * n, hits[n - begin]);
         }
     }
-    // Make those of them active that may touch soon.
+    // Make those pairs active that may touch soon.
     PBD_APART void rank_all(const int* from, const int* other, int end, int rest) const {
         for (int n = 0; n < end; ++n) {
             unsigned long long hits = ranks(now, from + 16 * n, other + 16 * n);
@@ -335,7 +337,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Look at the pairs that have been found, and at the last few if `all` are to be.
+    // Examine the pairs found so far: whole sixteens, and the last few too if `all`.
     PBD_INLINE void examine_found(bool all) {
         const int rest = all ? 0 : found % 16, begin = found - rest;
         if (begin > 0) examine(one, two, begin);
@@ -346,13 +348,14 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Take the pairs of a member with others of a sixteen, to be looked at.
+    // Add the pairs of a member with others of a sixteen, and examine pairs once there are enough.
     PBD_INLINE void take(int k, int d, unsigned hits) {
         unfold(k, d, hits);
         if (found >= 16 * SIFTED) examine_found(false);
     }
 
-    // Look at all candidates: sixteens of others are sifted, and then those with a hit are unfolded.
+    // Examine all candidates: sixteens of others are filtered by distance, and those with a hit are expanded into
+    // pairs.
     PBD_APART void examine_candidates() {
         const int* const list = Search::list_of();
         for (int begin = 0; begin < length; begin += SIFTED) {
@@ -371,7 +374,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         examine_found(true);
     }
 
-    // Look at the active pairs that may touch by now.
+    // Examine the active pairs that may touch by now, according to their rank.
     PBD_APART void examine_active() {
         int* const from = active(0);
         int* const other = active(1);
@@ -387,7 +390,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         examine_found(true);
     }
 
-    // Look at all pairs that may touch now.
+    // Examine all pairs that may touch now.
     PBD_INLINE void examine_all() {
         if (Options::SURFACES && !forgets)
             examine_active();
@@ -395,10 +398,10 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             examine_candidates();
     }
 
-    // Whether a member goes where its body goes.
+    // Whether a member moves with a rigid body.
     PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
 
-    // Sum the contacts of each rigid body: each of them has its part of the whole body.
+    // Sum the contacts of each rigid body, which share its mass equally.
     PBD_INLINE void count_crowds() const {
         T* const crowds = moved;
         for (int b = 0; b < table.crowd_count; ++b) crowds[b] = T(0);
@@ -408,8 +411,8 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         for (int b = 0; b < table.crowd_count; ++b) crowds[b] = T(0);
     }
 
-    // Note what the first pass has moved members by, and make room for what the second does. Members of rigid bodies go
-    // with these, and keep what displaces them.
+    // Save the displacements of the first pass, and reset them for the second. Members of rigid bodies move with these
+    // instead, and keep their own displacements.
     PBD_INLINE void begin_second_pass() const {
         if constexpr (Options::RIGID)
             for (int b = 0; b < table.crowd_count; ++b)
@@ -431,10 +434,10 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Move members to where the passes lead them, and note how many contacts were too many for a list.
+    // Move members by the displacements of the passes, and record by how many contacts a list was too short.
     PBD_APART void finish() const {
         PBD_CONTRACT_ON
-        // Copies, since what is written could be the members of this object, for all that the compiler knows.
+        // Local copies: for all the compiler knows, the writes below change the members of this object.
         T* const contacts = valence;
         T* const again = moves;
         const T* const once = moved;
@@ -458,7 +461,8 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             if (Search::room_of(k)[environment] > T(0)) forget_push(*this, k, environment);
     }
 
-    // Make pairs active that may touch soon, and where there is no room for all of them note where members were.
+    // Make those pairs active that may touch soon. If there is no room for all of them, save the rows of members
+    // instead.
     PBD_APART void renew(const T* drift) {
         active_count() = 0;
         pass = RENEWING;
@@ -473,7 +477,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         for (size_t n = 0; n < (size_t)NUMBERS * count; ++n) to[n] = now[n];
     }
 
-    // Part the pairs that touch, as often as is asked for.
+    // Part the stored pairs in each pass.
     PBD_APART void part_touching() {
         constexpr int KEPT = Options::KEPT;
         T* const kept = lists.kept.data + Search::rank * lists.kept.shape[1];
@@ -496,9 +500,9 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
-    // Find the candidates of the environment that is worked on, if they are not known.
+    // Find the candidates of the current environment, unless its list is still valid.
     //
-    // worn: whether its list is.
+    // worn: whether it is no longer valid.
     PBD_INLINE void search(bool worn) {
         const bool anew = worn || *Search::length_of() < 0;
         if (anew || *Search::length_of() > 0) Search::place();
@@ -506,12 +510,12 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         length = *Search::length_of();
     }
 
-    // Part all members that touch in the environment that is worked on.
+    // Part all touching members of the current environment.
     //
-    // worn:   whether the list of its candidates is, if it has one.
-    // roomy:  whether some of them leave others room, or nobody has looked yet.
+    // worn:   whether its list of candidates, if there is one, is no longer valid.
+    // roomy:  whether some members leave others room, or this is not known yet.
     // renews: whether active pairs are renewed.
-    // drift:  then by how much members move in the mean in each environment.
+    // drift:  if so, displacements of each environment: see find_agitation.
     PBD_INLINE void part_environment(bool worn, bool roomy, bool renews, T agitation, const T* drift) {
         now = Search::rows + Search::stride * environment;
         scales.size = Search::size();
@@ -526,7 +530,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             if (renews) renew(drift);
             forgets = active_count() < 0;
             scales.spread = spread();
-            if (forgets) {  // whatever is near enough to touch is looked at
+            if (forgets) {  // examine whatever is near enough to touch
                 Search::place();
                 length = -1;
             }
@@ -549,12 +553,12 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         finish();
     }
 
-    // Part all members that touch, environment after environment.
+    // Part all touching members, one environment after another.
     //
     // renews:    whether active pairs are renewed.
-    // rank:      the highest of those that are looked at.
+    // rank:      highest rank of active pairs that are examined.
     // agitation: how much each environment moves.
-    // drift:     by how much its members move in the mean, if active pairs are renewed.
+    // drift:     if active pairs are renewed, displacements of each environment: see find_agitation.
     PBD_INLINE void part_all(bool renews, int rank, const T* agitation, const T* drift) {
         if constexpr (Options::RIGID)
             for (int k = 0; k < count; ++k) crowd_of[k] = T(1);

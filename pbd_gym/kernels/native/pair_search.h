@@ -1,11 +1,12 @@
 // Search for pairs of members that may touch, where one thread serves a group.
 //
-// Each environment of the group has its own list of all pairs whose anchors, their positions when the list was made,
-// are near each other. An entry holds a member, a group of sixteen others, and a bit for each of these that it may
-// touch. The list is valid until a member has moved by half a skin relative to the middle of all motions: falling or
-// being carried as a whole does not count. Members are compared sixteen at a time, both when the list is made and when
-// it is read. Members with neighbouring numbers lie close together, so that bounding boxes reject most pairs of
-// sixteens. A list that overflows is discarded, and pairs are searched each time they are needed.
+// Each environment of the group has its own list of all pairs that were near each other when the list was made. Anchors
+// are the positions of members at that time. An entry holds a member, a group of sixteen others, and a bit for each of
+// these that it may touch. The list is valid until a member has moved by half a skin relative to the middle of all
+// displacements, so that falling or being carried as a whole does not count. Members are compared sixteen at a time,
+// both when the list is made and when it is read. Members with neighbouring numbers lie close together, so that
+// bounding boxes reject most pairs of sixteens. A list that overflows is discarded, and pairs are searched each time
+// they are needed.
 //
 // Members of an environment are rows of sixteen numbers, one cache line each in single precision. Pairs are processed
 // sixteen at a time too, whatever the number of lanes: their rows are transposed in registers.
@@ -282,8 +283,8 @@ template <class Group> struct PairSearch : Group {
         return bits(x * x + y * y + z * z < limit * limit);
     }
 
-    // Filter bits by the pair's own range and by whether the two can collide, where a common range or a table does not
-    // decide.
+    // Filter bits by the range of each pair, unless all pairs have the same, and by whether the two can collide, unless
+    // a table has decided that.
     PBD_INLINE unsigned chosen(int k, int d, unsigned hits, T skin, bool all) const {
         PBD_CONTRACT_ON
         unsigned left = 0;

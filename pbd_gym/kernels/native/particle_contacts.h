@@ -1,36 +1,37 @@
-// Contacts between particles: cloth on itself, rope on itself, body against body.
+// Contacts between particles: cloth with itself, rope with itself, body with body.
 //
-// Particles are balls, or patches of a surface: contact_geometry.h. The colliding ones are members. Where a thread
-// serves a group, each environment has a list of pairs, which are worked on sixteen at a time (pair_contacts.h). Where
-// a block of threads does, each member has a list of its candidates (block_contacts.h, block_pairs.h), and one with
-// more than it has room for is compared with all others.
+// Particles are balls, or patches of a surface: contact_geometry.h. Those that can collide are called members. Where
+// one thread serves a group, each environment has a list of pairs, which are processed sixteen at a time
+// (pair_contacts.h). Where a block of threads does, each member has a list of candidates (block_contacts.h,
+// block_pairs.h), and is compared with all others if they do not fit.
 //
-// Corrections follow from positions that nobody changes meanwhile, and are summed in the order of members' numbers: no
-// atomics, and no dependence on the order of threads, on when the last search was, on the room in the lists, nor on
-// other environments.
+// Corrections are computed from positions that stay fixed meanwhile, and are summed in the order of member numbers.
+// Their sums need no atomic operations, and do not depend on the order of threads, the time of the last search, the
+// size of the lists or other environments.
 //
 // For a pair at distance d below the sum r of its radii, C = d - r >= 0 is projected without compliance, each particle
-// taking its share of inverse mass. A particle with m contacts lends 1/m of its mass to each, so that the sum does not
-// overshoot and momentum is kept (mass splitting: Tonge et al. 2012, doi:10.1145/2185520.2185601). Surfaces are parted
-// twice, the pairs that touched: what a hand pulls at moves whole layers with it. The second time, pairs that fly apart
-// give back what the first time has parted them by too much: without that heaps tremble. Patches of a surface have a
-// gap of their own in place of d. Slip during the substep is held back up to friction times the depth: Macklin et al.
+// taking its share of inverse mass. A particle with m contacts assigns 1/m of its mass to each, so that the sum does
+// not overshoot and momentum is conserved (mass splitting: Tonge et al. 2012, doi:10.1145/2185520.2185601). With
+// surfaces, touching pairs are parted twice, as a hand pulls whole layers along. The second pass takes back any
+// excess of the first from pairs that fly apart: otherwise heaps tremble. Patches use the gap of contact_geometry.h in
+// place of d. Slip during the substep is opposed by up to the friction coefficient times the depth: Macklin et al.
 // 2014, doi:10.1145/2601097.2601152, eq. 24.
 //
-// An overlap that was there before leaves with separation_speed at most, that of patches that face each other with
-// gentle_speed. Between two surfaces it leaves the more slowly the smaller it is, and does not count as pressure that
-// makes friction.
+// An overlap from before the substep is removed at no more than separation_speed, or gentle_speed between patches that
+// face each other. Between two surfaces, smaller overlaps are removed more slowly, and do not count as pressure for
+// friction.
 //
-// What overlaps where it was put leaves more slowly still: rooms.h.
+// Placed overlaps are removed more slowly still: rooms.h.
 //
-// Two balls that come on faster than gravity makes it in four substeps bounce: they are pushed on until they part at
-// the mean of their restitutions times that speed, less what gravity makes in two. All that do so are solved for
-// together: rebounds.h. Where there is no room for that, each contact has a part of its own of the masses, in which
-// energy is not gained, and the mean of the parts has less.
+// Two balls bounce if they approach by more than gravity adds in four substeps. Their speed of separation is their mean
+// restitution times that of approach, from which gravity's part in two substeps is first subtracted. All such contacts
+// are solved together: rebounds.h. If there is no room for that, masses are split among contacts here too; this gains
+// no energy, and averaging the parts loses some.
 //
-// A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
-// directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
-// joints pass on. The second pass looks at it where that impulse, and those of all others, have led its body.
+// A particle of a rigid body has the body's inverse mass at that point, or rather an upper bound over all directions,
+// split among the contacts of the whole body. Its displacement stands for an impulse on its own mass, and the motion of
+// the body follows from all of these, as with joints. The second pass starts from where that motion has taken the
+// particle.
 #pragma once
 #include "agitation.h"
 #include "block_pairs.h"
@@ -40,7 +41,7 @@ namespace pbd {
 
 // Separate the overlapping particles of one group, with Coulomb friction.
 //
-// substep: its number, or -1 less that after the first iteration.
+// substep: its number, or -1 minus its number after the first iteration.
 template <class L, class Options, class Model, class Body, class Lists, class Rigid>
 PBD_INLINE void separate_members(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid,
                                  typename L::T inv_h, int substep, int group, int thread, int thread_count,

@@ -179,7 +179,7 @@ template <class Group, int STEP> struct Rebounds {
             }
             const T along = weakness(ends[0], one.r, one.n) + weakness(ends[1], one.q, one.n), beside = all - along;
             one.along = along > T(0) ? T(1) / along : T(0);
-            one.beside = beside > T(0) ? T(1.5) / beside : T(0);  // below 2 over the larger of two
+            one.beside = beside > T(0) ? T(1.5) / beside : T(0);  // stable: less than 2 / the larger of two terms
         }
         for (int sweep = 0, more = count; sweep < REBOUND_SWEEPS && more > 0; ++sweep) {
             more = 0;

@@ -21,23 +21,24 @@ constexpr int BODY_GONE = 46;
 // Impulses on the body in the substep, times the substep, that its motion does not account for (3) [kg m], and their
 // moment about the world's origin (3): held particles take these up. Only if forces at grips are summed.
 constexpr int BODY_PULL = 52;
-// Alternative values of the columns from BODY_OFFSET on: those for a torn body while held parts count as heavy, and
-// vice versa; and 1 where the body is torn from its hands, else 0.
+// Second set of values of the columns from BODY_OFFSET on: those of the torn body while held parts count as heavy, and
+// vice versa. Then 1 where the body is torn from its hands, else 0.
 constexpr int BODY_OTHER = 58;
 constexpr int BODY_TORN = 74;
-// Origin of its mesh (3) [m], the centre of its reach.
+// Origin of the body's mesh (3) [m], from which its reach is measured.
 constexpr int BODY_ORIGIN = 75;
-// 1 where colliders have pushed it since contacts of bodies were last looked at, or in the substep before, 0 if none
-// have, and -1 in the first substep of a step; and how many bodies carry it, itself among them.
+// Whether colliders have pushed the body since contacts between bodies were last examined, or in the previous substep:
+// 1 if so, 0 if not, -1 in the first substep of a control step. Then the number of bodies in the stack that carries it,
+// itself included.
 constexpr int BODY_TOUCHED = 78;
 constexpr int BODY_LEVEL = 79;
 constexpr int BODY_COLUMNS = 80;
 
-// Row of a contact with a collider. The first number is the distance by which it is to be pushed [m]; then: normal (3);
-// displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times the substep
-// [kg m]; friction impulse (3); kinetic and static Coulomb coefficients; overlap when the substep began [m]; its share
-// of the collider's contacts; squeezing load, as an impulse [kg m]; 1 if it bounces; and for a contact on a face its
-// place in the body's axes, relative to the centre of mass (3) [m].
+// Row of a contact with a collider. The first number is the distance by which the body is to be pushed [m]; then:
+// normal (3); displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times
+// the substep [kg m]; friction impulse (3); kinetic and static Coulomb coefficients; overlap at the start of the
+// substep [m]; share of the collider's contacts; squeezing load, as an impulse, times the substep [kg m]; 1 if it
+// bounces, else 0; and for a contact on a face its position in the body's axes, relative to the centre of mass (3) [m].
 constexpr int TOUCH_NORMAL = 1;
 constexpr int TOUCH_SLIP = 4;
 constexpr int TOUCH_IMPULSE = 7;
@@ -50,14 +51,14 @@ constexpr int TOUCH_LOAD = 15;
 constexpr int TOUCH_BOUNCES = 16;
 constexpr int TOUCH_PLACE = 17;
 constexpr int TOUCH_NUMBERS = 20;
-// Room for contacts with colliders, per particle of a body.
+// Contacts with colliders that there is room for, per particle of a body.
 constexpr int TOUCH_ROOM = 2;
 
 // Largest number of other bodies' balls listed near one ball; further ones are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
-// Numbers of a contact between two bodies (rigid_meetings.h).
+// Scalars per contact between two bodies (rigid_meetings.h).
 constexpr int MEETING_NUMBERS = 26;
-// Numbers of a contact that bounces (rebounds.h).
+// Scalars per bouncing contact (rebounds.h).
 constexpr int REBOUND_NUMBERS = 21;
 
 }  // namespace pbd

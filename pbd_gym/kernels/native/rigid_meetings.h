@@ -8,14 +8,15 @@
 // rigid_contacts.h, alternate with contacts with colliders, so that the ground carries bodies that do not lie on it
 // themselves.
 //
-// An overlap that a substep began with is no speed: bodies are moved out of it gradually, together with where they were
-// before the substep, so that a light one in a heavy one is not thrown. Where they cannot part, as between two fingers,
-// what they still overlap by presses, as in rigid_overlaps.h. Only what lies on another that something carries leaves
-// it by impulses, faster by what gravity makes in two substeps, or more where the upper one is heavier: what the sweeps
-// leave of its weight would let it sink. What comes on faster than that goes back by the mean restitution of the two.
+// An overlap from before the substep must not become velocity: bodies are moved out of it gradually, and their
+// positions at the start of the substep with them, so that a light body in a heavy one is not thrown. Where they cannot
+// part, as between two fingers, the remaining overlap presses them like a spring, as in rigid_overlaps.h. Only bodies
+// that lie on supported ones leave them by impulses, by as much as gravity adds in two substeps, and by more if the
+// upper body is heavier: otherwise the share of its weight that the sweeps leave unbalanced would let it sink. Bodies
+// that approach faster than the resting speed bounce with their mean restitution.
 //
 // Environments have different contacts, so this is scalar code, one environment after the other, on one thread. An
-// environment in which no bodies meet keeps its bits.
+// environment in which no bodies meet is unchanged to the bit.
 #pragma once
 #include "rigid_overlaps.h"
 
@@ -26,18 +27,20 @@ namespace pbd {
 constexpr int MEETING_SWEEPS = 15;
 // Balls up to this multiple of their contact distance apart may touch in a later round.
 constexpr double MEETING_MARGIN = 1.2;
-// Share of an overlap, of the smaller radius of the balls, that stays: bodies at rest need not be moved all the time.
+// Overlap that is left, as a share of the smaller radius of the balls: bodies at rest then need not be moved all the
+// time.
 constexpr double MEETING_STAYS = 1e-3;
-// How much softer than the bodies are heavy the springs of overlaps are, so that opposite ones balance within the
-// sweeps.
+// Compliance of the springs of overlaps, as a share of the bodies' inverse mass: opposite springs then balance within
+// the sweeps.
 constexpr double MEETING_YIELDS = 0.15;
 // Share of an overlap that sweeps may leave where nothing is squeezed.
 constexpr double MEETING_UNSWEPT = 0.25;
-// How much heavier, or lighter, the upper of two bodies may be for it to leave the lower one by impulses.
+// Mass of the upper of two bodies over that of the lower: above the first value, its effect is capped; below the
+// second, the upper body does not leave by impulses.
 constexpr double MEETING_HEAVIEST = 16.0, MEETING_LIGHTEST = 0.25;
-// Above any number of bodies on each other.
+// Level of a body that nothing carries: larger than any number of stacked bodies.
 constexpr double MEETING_FLOATS = 1e6;
-// Passes in which it is found what carries what: each goes up a stack by a body or more.
+// Passes that find which bodies carry which: each advances up a stack by at least one body.
 constexpr int MEETING_LEVELS = 4;
 
 // A stored contact between bodies b and c.
@@ -50,10 +53,10 @@ template <class T> struct Meeting {
     Vec3<T> dragged;  // friction impulse
     T b, c;
     T j, k;           // a ball of each
-    T along, beside;  // one over the inverse masses along the normal, and beside it
-    T bounces;        // whether it does
-    T early;          // overlap at the start of the substep that is to leave [m]
-    T load;           // how deep it is now [m], then what squeezes it, as an impulse, times the substep [kg m]
+    T along, beside;  // effective masses along and perpendicular to the normal
+    T bounces;        // 1 if it bounces, else 0
+    T early;          // overlap at the start of the substep, to be removed [m]
+    T load;           // present overlap [m]; later the squeezing load, as an impulse, times the substep [kg m]
 };
 
 // One environment of a group.
@@ -135,7 +138,7 @@ inline CUDA_CALLABLE void find_near_bodies(const Model& model, const Body& body,
     sync();
 }
 
-// The contacts between bodies of one environment.
+// Contacts between the bodies of one environment.
 template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
     using Base = RigidEnvironment<Bodies>;
     using T = typename Base::T;
@@ -220,7 +223,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         shift(b, r, p);
         note_pull(b, r, p);
     }
-    // Move it as a push does.
+    // Move body b as the impulse p at r does.
     PBD_INLINE void shift(int b, const Vec3<T>& r, const Vec3<T>& p) const {
         T* const gone = this->column(b, BODY_GONE);
         T* const turn = this->column(b, BODY_GONE + 3);
@@ -251,11 +254,11 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             for (int e = 0; e < 3; ++e) all += weakness(b, one.r, axes[e]) + weakness(c, one.q, axes[e]);
             const T along = weakness(b, one.r, one.n) + weakness(c, one.q, one.n), beside = all - along;
             one.along = along > T(0) ? T(1) / along : T(0);
-            one.beside = beside > T(0) ? T(1.5) / beside : T(0);  // below 2 over the larger of two
+            one.beside = beside > T(0) ? T(1.5) / beside : T(0);  // stable: less than 2 / the larger of two terms
         }
     }
 
-    // Note which bodies colliders have pushed: in the last substep, if this is the first round of one.
+    // Initialize levels: 1 for bodies that colliders have pushed in this substep, or in the last one if `first`.
     PBD_INLINE void note_carried(bool first) const {
         for (int b = 0; b < this->in.count(); ++b) {
             T& touched = this->column(b, BODY_TOUCHED)[this->lane];
@@ -263,12 +266,13 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             if (first) touched = T(0);
         }
     }
-    // How many bodies carry a body, itself among them; -1 if nobody knows yet.
+    // Number of bodies in the stack that carries a body, itself included; -1 if not known yet.
     PBD_INLINE T& level(int b) const { return this->column(b, BODY_LEVEL)[this->lane]; }
 
-    // Let what others carry leave them by impulses, and nothing else.
+    // Let bodies leave those that carry them by impulses alone.
     //
-    // fall: how far gravity moves what is free in the substep [m]; in the first one what is higher counts as carried.
+    // fall: displacement of a free body by gravity in the substep [m]. In the first substep, the upper body of two
+    //       counts as carried.
     PBD_INLINE void lift(const Vec3<T>& fall) const {
         PBD_CONTRACT_ON
         const T much = root(dot(fall, fall)), most = T(2) * much;
@@ -293,7 +297,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Number of overlaps of the two bodies of a contact; those of its first body are side by side.
+    // Number of overlapping contacts between the two bodies of a contact. Contacts of the same first body are adjacent.
     PBD_INLINE int overlaps_of(int m) const {
         int found = 0, first = m;
         while (first > 0 && list[first - 1].b == list[m].b) --first;
@@ -302,7 +306,8 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         return found;
     }
 
-    // Move bodies some way out of what they overlap with, and where they were before, and find what squeezes them.
+    // Move bodies part of the way out of their overlaps, together with their positions at the start of the substep, and
+    // compute what squeezes them.
     //
     // h: substep [s].
     PBD_INLINE void leave(T h) const {
@@ -334,9 +339,9 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         prepare();
     }
 
-    // Find impulses that fit together.
+    // Find consistent impulses.
     //
-    // roughness: factor of friction in this environment.
+    // roughness: friction factor of this environment.
     PBD_INLINE void sweep(T roughness) const {
         PBD_CONTRACT_ON
         for (int m = 0; m < MEETING_SWEEPS * count; ++m) {
@@ -404,9 +409,9 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Move bodies to where impulses take them, and particles with them.
+    // Move bodies by their impulses, and their particles with them.
     //
-    // before: also where they were before the substep.
+    // before: whether to move their positions at the start of the substep too.
     template <bool before> PBD_INLINE void move() const {
         PBD_CONTRACT_ON
         const auto& table = this->in.table;
@@ -421,7 +426,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             if constexpr (before) {
                 const Vec3<T> start = this->vector(b, BODY_START);
                 const Mat3<T> turned = rodrigues(p, e, f) * this->rows(b, BODY_START_TURN);
-                this->put(this->column(b, BODY_START), start + gone);  // its velocity stays
+                this->put(this->column(b, BODY_START), start + gone);  // its velocity does not change
                 this->put(this->column(b, BODY_START_TURN), turned.a);
                 this->put(this->column(b, BODY_START_TURN + 3), turned.b);
                 this->put(this->column(b, BODY_START_TURN + 6), turned.c);
