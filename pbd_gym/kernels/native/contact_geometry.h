@@ -34,10 +34,11 @@ constexpr double CALM_REACH = 0.57, LIVELY_REACH = 0.7, COARSE_REACH = 0.57;
 // Transition from fine to coarse patches. Unless COARSE_REACH allows more, the contact distance exceeds the thickness
 // by at most this many thicknesses plus this share of the way.
 constexpr double FINER_THICKNESSES = 2.15, FINER_SHARE = 0.12;
-// Time in which creased patches part beyond the thickness [s]: one substep, if that is longer. A patch that curls turns
-// from a disc into a ball, and then overlaps others that it was clear of. If this overlap were removed within one
-// substep, however short, corners that lie on other cloth would fly up by themselves.
-constexpr double CREASE_TIME = 0.0024;
+// Substep [s] below which creased patches part beyond the thickness only gradually, by (h / CREASE_TIME)^4 of it. A
+// patch that curls turns from a disc into a ball, and then overlaps others that it was clear of. If this overlap were
+// removed within one substep, however short, corners that lie on other cloth would fly up by themselves. The balls are
+// there for long substeps, in which layers would pass each other; short ones can do without.
+constexpr double CREASE_TIME = 0.0012;
 // Distance by which layers sink into each other under their weight, in thicknesses: patches touch that much earlier.
 constexpr double SINK = 0.02;
 // A patch is a ball where the squared length of a chord across it, relative to that at rest, is below the first value,
@@ -116,7 +117,8 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             T(0),
             table.separation_speed / inv_h,
             table.gentle_speed / inv_h,
-            wp::min(T(1), T(1) / (inv_h * inv_h * T(CREASE_TIME * CREASE_TIME))),
+            wp::min(T(1),
+                    T(1) / (inv_h * inv_h * inv_h * inv_h * T(CREASE_TIME * CREASE_TIME * CREASE_TIME * CREASE_TIME))),
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
             T(2) * parting + T(STACKED) * resting,
