@@ -34,7 +34,7 @@ from pbd_gym.kernels.motion.air_drag import make_air_drag
 from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.motion.sleeping import make_sleep
 from pbd_gym.kernels.native import MODULE_OPTIONS
-from pbd_gym.kernels.rigid.motion import make_motion
+from pbd_gym.kernels.rigid.motion import make_carry
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.solve.inverted import make_inverted
 from pbd_gym.kernels.solve.iterations import make_correct, make_damping, make_next_omega, make_sweeps
@@ -275,7 +275,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     )
     before, after = make_contact_forces(numbers)
     note, lean = make_leans(numbers)
-    carry_rigid = make_motion(numbers, options, data, False).carry if options.rigid else None
+    carry = make_carry(numbers, options, data) if options.rigid else None
     holds = bool(parts) and options.surfaces and options.wrenches
     take_up = make_take_up(numbers) if holds else None
 
@@ -305,7 +305,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     for round in range(rounds):
                         if wp.static(options.rigid):
                             if round > 0:
-                                carry_rigid(model, body, state.rigid, now, group, thread, threads)
+                                carry(model, body, state.rigid, group, thread, threads)
                                 barrier()
                         separate(
                             model, body, state.contacts, state.rigid, now.inv_h, first, counts, group, thread, threads

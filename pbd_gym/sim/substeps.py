@@ -204,10 +204,11 @@ def hanging_limit(scene: Scene) -> float:
         return longest
     for line in lines:
         lengths = np.linalg.norm(np.diff(scene.positions[line], axis=0), axis=1)
-        mass, length = scene.mass[line], float(lengths.mean())
-        share = gravity * float(mass.sum()) / (float(np.median(mass)) * length)
-        if length > 0.0:
-            longest = min(longest, math.sqrt(YIELD / share))
+        mass = scene.mass[line]
+        # m l / (n m g), for n particles of mass m: the square of a time.
+        square = float(np.median(mass) * lengths.mean() / mass.sum()) / gravity
+        if square > 0.0:
+            longest = min(longest, math.sqrt(YIELD * square))
     return longest
 
 

@@ -111,14 +111,14 @@ template <class T> struct ContactScales {
 template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
                                                                            T resting, BallShape shape) {
     PBD_CONTRACT_ON
+    const T brief = wp::min(T(1), T(1) / (inv_h * T(CREASE_TIME)));
     return {T(1),
             T(1),
             T(1),
             T(0),
             table.separation_speed / inv_h,
             table.gentle_speed / inv_h,
-            wp::min(T(1),
-                    T(1) / (inv_h * inv_h * inv_h * inv_h * T(CREASE_TIME * CREASE_TIME * CREASE_TIME * CREASE_TIME))),
+            brief * brief * brief * brief,
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
             T(2) * parting + T(STACKED) * resting,
@@ -284,8 +284,11 @@ PBD_INLINE Touch<L> meet(const Standing<L>& s, typename L::V dx, typename L::V d
     t.overlap = s.wanted * scales.size - gap;
     t.sheets = s.sheets;
     t.fastest = s.fastest;
-    const V deep = at_least(s.reach * scales.size - gap, 0) / at_least(t.overlap, 1e-12);
-    t.haste = scales.unhurried + (T(1) - scales.unhurried) * (deep < all ? deep : all);
+    t.haste = all;
+    if (scales.unhurried < T(1)) {
+        const V deep = at_least(s.reach * scales.size - gap, 0) / at_least(t.overlap, 1e-12);
+        t.haste = scales.unhurried + (T(1) - scales.unhurried) * (deep < all ? deep : all);
+    }
     t.inside = ((gap * scales.inv_size < s.wanted) & (rest2 < s.range2) & (beside <= s.width * s.width)) ? all : none;
     return t;
 }

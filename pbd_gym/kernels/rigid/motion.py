@@ -42,8 +42,6 @@ class RigidMotion(NamedTuple):
     """Function that turns the prediction of particles into the free motion of their body."""
     gather: Any
     """Function that moves bodies, with their particles, according to pushes on the particles and to joints."""
-    carry: Any
-    """The same between rounds of contacts: hands that are torn out of bodies do not draw at them once more."""
     settle: Any
     """Function that gives particles the velocities of their body, through the positions before the substep: ``previous
     = x - h v``.
@@ -82,14 +80,31 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
 
-    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=f"{given}, 0, {threads}"))
-    def carry(
-        model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
-    ) -> None: ...
-
     @wp.func_native(rigid_call("settle_bodies", wide, options, bouncing, arguments=f"{given}, now.inv_h, {threads}"))
     def settle(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
 
-    return RigidMotion(find, turn, gather, carry, settle)
+    return RigidMotion(find, turn, gather, settle)
+
+
+@functools.cache
+def make_carry(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build the function that moves bodies between rounds of contacts, as ``gather`` does at the end of an iteration.
+
+    Hands that are torn out of bodies do not draw at them once more.
+
+    Args:
+        wide: lane count and precision.
+        options: options that the kernel is compiled for.
+        data: the struct of the whole model.
+    """
+    body_: Any = body_type(wide.vec)
+    rigid_: Any = scratch_type(wide.vec)
+
+    @wp.func_native(
+        rigid_call("gather_bodies", wide, options, arguments="model, body, rigid, 0, group, thread, threads")
+    )
+    def carry(model: data, body: body_, rigid: rigid_, group: int, thread: int, threads: int) -> None: ...
+
+    return carry

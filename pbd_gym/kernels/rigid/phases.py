@@ -58,7 +58,7 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         return RigidPhases(None, None, None, None)
     body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
     colliders_ = table_type(wide.scalar)
-    find, turn, gather, _, settle = make_motion(wide, options, data, bouncing)
+    find, turn, gather, settle = make_motion(wide, options, data, bouncing)
     collide = make_collide(wide, options, data, parts, bouncing) if parts else None
     find_near, part = _make_meetings(wide, options, data) if options.particle_contacts else (None, None)
 
