@@ -13,7 +13,7 @@ import numpy as np
 from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.files import read_arrays, replacing
 from pbd_gym.training.agents.other_packages import MODULES, check_registered, modules_of
-from pbd_gym.training.agents.pointing import Pointing, check_pointing
+from pbd_gym.training.agents.pointing import HAND, Pointing, check_pointing
 from pbd_gym.training.settings.algorithms import Activation
 from pbd_gym.training.symmetry.canonical import Canonical, check_canonical
 
@@ -78,6 +78,16 @@ class MLPPolicy:
     def frame_stack(self) -> int:
         """Number of successive observations it is shown: one."""
         return 1
+
+    @property
+    def observation_size(self) -> int:
+        """Number of values of an observation; the first layer of an agent in canonical images sees others."""
+        return len(self.mean) if self.canonical is None else int(self.canonical.seen_index.shape[1])
+
+    @property
+    def action_size(self) -> int:
+        """Number of values of an action; hands that point are told by more outputs."""
+        return len(self.biases[-1]) if self.pointing is None else HAND * len(self.pointing.hands)
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         """Return actions, shape (..., actions), float32, for observations of shape (..., size)."""

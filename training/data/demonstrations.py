@@ -68,7 +68,7 @@ def act_of(name: str, agent: MLPPolicy | Checkpoint | None, env: TaskVectorEnv, 
         planner = CEMPlanner(env, planning_of(env.spec.id if env.spec else ""), seed)
         return lambda observation: planner.actions()
     if isinstance(agent, MLPPolicy):
-        shapes = agent.mean.shape, agent.biases[-1].shape
+        shapes = (agent.observation_size,), (agent.action_size,)
         fits = shapes == (env.single_observation_space.shape, env.single_action_space.shape)
     else:
         assert agent is not None

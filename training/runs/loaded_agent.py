@@ -116,7 +116,7 @@ class LoadedAgent:
     def _shape(self) -> Any:
         """Return the shape of one observation, or those of its parts."""
         if isinstance(self.agent, MLPPolicy):
-            return self.agent.mean.shape
+            return (self.agent.observation_size,)
         space, frames = self.agent.observation_space, self.frame_stack
         shapes = {name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()}
         one = {name: (*shape[:-1], shape[-1] // frames) for name, shape in shapes.items()}

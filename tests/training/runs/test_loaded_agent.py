@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -37,6 +39,21 @@ def test_a_bundled_agent_acts_for_one_and_for_many() -> None:
     assert_array_equal(agent.predict(tensors[0])[0].numpy(), actions[0])
     # Eight bits of mantissa: an observation that is off by half a percent.
     assert_allclose(agent.predict(tensors.bfloat16())[0].numpy(), policy(tensors.detach().bfloat16().float().numpy()))
+
+
+def test_an_agent_in_canonical_images_takes_what_its_environment_shows() -> None:
+    """Guards agents whose first layer sees more than an observation, and whose hands point."""
+    agent = pbd_gym.load_agent("PBDRopeShape-v0")
+    policy = find_policy("PBDRopeShape-v0")
+    assert policy.canonical is not None and policy.pointing is not None
+    with closing(gym.make_vec("PBDRopeShape-v0", 2, starts=4, **agent.env_kwargs)) as env:
+        seen, _ = env.reset(seed=0)
+        actions, _ = agent.predict(seen)
+        assert actions.shape == env.action_space.shape
+        assert_array_equal(actions, policy(seen))
+        assert_array_equal(agent.predict(seen[1])[0], actions[1])
+        assert policy.action_size == env.single_action_space.shape[0]
+    assert find_policy("PBDClothUnfold-v0").observation_size == 292  # the network sees 427
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 1, 45), (2, 44), ()])
