@@ -21,9 +21,12 @@ from pbd_gym.training.settings.algorithms import ALGORITHMS, IMITATION
 from pbd_gym.training.settings.tuned import TABLE
 
 DOCS = Path(__file__).parents[1]
+BENCHMARK = DOCS / "results" / "benchmark"
+"""Results of ``pbd-gym benchmark``, a file for each policy."""
 MARKS = "<!-- table -->", "<!-- end of table -->"
 BASELINES = ("id", "random", "expert", "worst_expert", "expert_success")
 """Columns of baselines.csv."""
+OLD = " †"
 NAMES = {"ppo": "PPO", "sac": "SAC", "sac-her": "SAC + HER", IMITATION: "imitation"}
 """What methods are called on pages."""
 
@@ -86,6 +89,18 @@ def markdown(header: tuple[str, ...], rows: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
 
 
+def newly_trained(method: str) -> set[str]:
+    """Return the ids with results of a method on their present physics: those that its file of the benchmark has."""
+    path = BENCHMARK / f"{method}.json"
+    return {result["id"] for result in read_results(path)} if path.is_file() else set()
+
+
+def named(env_id: str, method: str) -> str:
+    """Return an id as a table has it, with a dagger if runs of a method on it are older than its physics."""
+    old = runs_of(env_id, method) and env_id not in newly_trained(method)
+    return f"`{env_id}`{OLD if old else ''}"
+
+
 def table() -> str:
     """Return the table of PPO in Markdown, beside experts and random actions."""
     rows = []
@@ -93,14 +108,14 @@ def table() -> str:
     for entry in ENTRIES:
         known = baselines.get(entry.id, {})
         expert = f"{known['expert_success'].rstrip('%')}, {known['expert']}" if known.get("expert") else ""
-        rows.append([f"`{entry.id}`", *summary(runs_of(entry.id, "ppo")), expert, known.get("random", "")])
+        rows.append([named(entry.id, "ppo"), *summary(runs_of(entry.id, "ppo")), expert, known.get("random", "")])
     return markdown(("id", "success of PPO [%]", "performance", "expert", "random"), rows)
 
 
 def imitations() -> str:
     """Return the table of imitation in Markdown."""
     runs = {entry.id: runs_of(entry.id, IMITATION) for entry in ENTRIES}
-    rows = [[f"`{env_id}`", *summary(found)] for env_id, found in runs.items() if found]
+    rows = [[named(env_id, IMITATION), *summary(found)] for env_id, found in runs.items() if found]
     return markdown(("id", "success of imitation [%]", "performance"), rows)
 
 

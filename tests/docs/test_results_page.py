@@ -2,11 +2,13 @@
 
 import csv
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from docs.figures import learning_times, results
+from docs.figures import learning_times, remake, results
+from pbd_gym.cli.run import make_parser
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.settings.algorithms import IMITATION
 from tests.docs.pages import cells
@@ -69,6 +71,35 @@ def test_the_readmes_results_are_those_of_the_files() -> None:
     said = r"success or more on (\d+) of the (\d+) ids, and imitation of scripted experts on (\d+) more"
     found = re.search(said, " ".join(text.split()))
     assert found and [int(count) for count in found.groups()] == [len(reached), len(ids), len(imitated)]
+
+
+def test_one_command_makes_all_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every policy on every id by the protocol, five seeds of each method, cheap ids first; the pages come last."""
+    said: list[tuple[str, ...]] = []
+    monkeypatch.setattr(remake, "command", lambda *words: said.append(words))
+    monkeypatch.setattr(remake, "put_tables", lambda: said.append(("tables",)))
+    monkeypatch.setattr(remake, "RUNS", tmp_path)
+    monkeypatch.setattr(remake, "BENCHMARK", tmp_path)
+    (tmp_path / "expert.json").touch()
+    model = tmp_path / "PBDRope-v0-ppo-3" / "model.npz"
+    model.parent.mkdir()
+    model.touch()
+    remake.main([])
+    scored = [words[2] for words in said if words[0] == "benchmark"]
+    assert scored == ["expert", "random", "trained", "pixels", "blind", str(model)]
+    trained = [(words[3], words[1]) for words in said if words[0] == "sweep"]
+    assert {env_id for method, env_id in trained if method == "ppo"} == {entry.id for entry in ENTRIES}
+    assert trained.index(("ppo", "PBDRope-v0")) < trained.index(("ppo", "PBDClothHang-v0"))
+    assert {env_id for method, env_id in trained if method == IMITATION} >= {"PBDRopeShape-v0"}
+    assert said[-1] == ("tables",) and said[-2][0] == "leaderboard"
+    for words in said[:-1]:
+        known, rest = make_parser().parse_known_args(words)
+        assert not rest or known.reads_rest
+    said.clear()
+    remake.main(["ppo", "--minutes", "0"])
+    assert said == []
+    with pytest.raises(SystemExit):
+        remake.main(["page"])
 
 
 def mean_success(env_id: str, method: str) -> float:
