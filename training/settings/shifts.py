@@ -40,12 +40,12 @@ SHIFTS: dict[str, Sequence[Mapping[str, Any]]] = {
         f"PBD{name}-v0": _TOWELS
         for name in (
             "ClothFlatten", "ClothFlattenPickPlace", "ClothFold", "ClothFoldPickPlace", "ClothFoldDrop",
-            "ClothFoldCrumpled", "ClothDrop", "ClothUnfold", "ClothHang",
+            "ClothFoldCrumpled", "ClothDrop", "ClothUnfold", "ClothHang", "ClothClutter",
         )
     },
     **{f"PBD{name}-v0": _SQUARES for name in ("ClothFoldDiagonal", "Manipulation")},
     **{f"PBD{name}-v0": _ROPES for name in ("RopeStraighten", "RopeShape", "RopePush", "RopeWhip")},
     **{f"PBD{name}-v0": _FOAM for name in ("SoftLift", "SoftPush")},
-    **{f"PBD{name}-v0": _WATER for name in ("PassWater", "PourWater", "PourWaterAmount", "PourSoup")},
+    **{f"PBD{name}-v0": _WATER for name in ("PassWater", "PourWater", "PourWaterAmount", "PourLine", "PourSoup")},
 }  # fmt: skip
 """Arguments of both variants, by id. The other ids have no such split."""
