@@ -18,6 +18,7 @@ import argparse
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from docs.figures.results import BENCHMARK, DOCS, rows_of, write_baselines
@@ -75,9 +76,19 @@ def train(method: str, minutes: float, cores: int) -> None:
                 score(str(model), method)
 
 
+def complete(path: Path) -> bool:
+    """Return whether a file has what the leaderboard shows: five seeds on each id, if they are of a training method."""
+    method = path.stem
+    found = Counter(result["id"] for result in read_results(path))
+    return method not in ("ppo", IMITATION) or all(found[env_id] == len(SEEDS) for env_id in ids_of(method))
+
+
 def write_pages() -> None:
-    """Write the leaderboard, baselines.csv and the tables of pages from the files that there are."""
-    files = sorted(BENCHMARK.glob("*.json"))
+    """Write the leaderboard, baselines.csv and the tables of pages from the files that there are.
+
+    A training method enters the leaderboard when all ids have been trained on, since those missing count as 0.
+    """
+    files = [path for path in sorted(BENCHMARK.glob("*.json")) if complete(path)]
     if files:
         command("leaderboard", *map(str, files), "--out", str(DOCS / "results" / "leaderboard.md"))
     scripts = [BENCHMARK / f"{name}.json" for name in ("expert", "random")]
