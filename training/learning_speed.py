@@ -31,8 +31,9 @@ from pbd_gym.bench.timing import Duration, compare
 from pbd_gym.runtime.files import write_text
 from pbd_gym.training.episodes.evaluation import Unseen
 from pbd_gym.training.learners.ranks import Ranks
+from pbd_gym.training.learners.torch_batches import make
 from pbd_gym.training.learners.torch_learner import TorchLearner
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.runs.monitor import Monitor
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.options import TrainArgs

@@ -16,7 +16,8 @@ import torch
 
 from pbd_gym.cli import main
 from pbd_gym.training.learners.diagnostics import EpisodeMeans, diagnostics
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.learners.torch_rollouts import Rollout
 from pbd_gym.training.runs.run_lock import alone_in
 from pbd_gym.training.settings import config_files

@@ -22,7 +22,8 @@ from pbd_gym.training.episodes import evaluation
 from pbd_gym.training.episodes.evaluation import Unseen, evaluate, random_policy, table
 from pbd_gym.training.episodes.rollouts import each_start, unseen_arguments
 from pbd_gym.training.learners import torch_learner
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.settings import tuned
 from pbd_gym.training.settings.algorithms import PPOSettings

@@ -29,7 +29,8 @@ from pbd_gym.registry import find
 from pbd_gym.training.agents.policies import MLPPolicy, find_policy
 from pbd_gym.training.episodes.evaluation import scored
 from pbd_gym.training.learners.torch_agent import Agent
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.settings.algorithms import Activation, PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
 from pbd_gym.training.settings.imitation import RefinementArgs

@@ -38,11 +38,11 @@ class TrainArgs:
     algorithm: Algorithm = "ppo"
     """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
     library: Library | None = None
-    """training library: torch alone, for PPO on vectors and its default, or sb3: Stable-Baselines3, the default for
-    everything else
+    """training library: torch alone, for PPO and SAC on vectors and their default, or sb3: Stable-Baselines3, the
+    default for everything else
     """
     out: Path | None = None
-    """folder of the run; runs/ID-ALGORITHM-SEED by default, and runs/ID-ppo-sb3-SEED for PPO of Stable-Baselines3"""
+    """folder of the run; runs/ID-ALGORITHM-SEED by default, with -sb3 after an algorithm that torch has too"""
     seed: int = 0
     """seed of the network, the noise and the environments"""
     total_timesteps: int | None = None
@@ -63,6 +63,10 @@ class TrainArgs:
     """decay of generalised advantage estimation of PPO"""
     clip_range: float | None = None
     """largest change of the probability ratio of PPO"""
+    gradient_steps: int | None = None
+    """gradient steps of SAC between steps of the batch"""
+    buffer_size: int | None = None
+    """capacity of SAC's replay buffer in steps"""
     log_std_init: float | None = None
     """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
@@ -167,7 +171,7 @@ class SweepArgs:
     algorithms: tuple[Approach, ...] = ("ppo",)
     """algorithms of pbd-gym train, and imitation: pbd-gym imitate"""
     libraries: tuple[Library, ...] = ("torch",)
-    """libraries for PPO: torch, sb3 or both"""
+    """libraries for PPO and SAC: torch, sb3 or both"""
     seeds: tuple[int, ...] = (0, 1, 2)
     """seeds, one run each"""
     cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -10,7 +10,8 @@ from numpy.testing import assert_array_equal
 from torch import Tensor
 
 from pbd_gym.runtime.recording import Recording
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.settings.algorithms import PPOSettings
 from tests.training.learners.tape import Taped
 

@@ -18,7 +18,8 @@ from pbd_gym.training.agents.perceptrons import Tanh
 from pbd_gym.training.learners import ranks
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_agent import Agent
-from pbd_gym.training.learners.torch_ppo import SURENESS, Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import SURENESS, Trainer
 from pbd_gym.training.learners.torch_rollouts import Rollout
 from pbd_gym.training.settings.algorithms import RANDOM_STEPS, PPOSettings
 from pbd_gym.training.settings.tuned import TABLE

@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 
 from pbd_gym.training.learners.ranks import joined
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.settings.algorithms import PPOSettings
 
 if __name__ == "__main__":
