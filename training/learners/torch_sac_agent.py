@@ -1,4 +1,4 @@
-"""Networks that soft actor-critic in torch trains: a policy with its noise, critics with their targets, a temperature."""
+"""Networks that soft actor-critic in torch trains: a policy with its noise, critics and their targets, a temperature."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def temperature(ent_coef: str) -> tuple[float, bool]:
     Raises:
         ValueError: for anything else, or a weight that is not above zero.
     """
-    learned, _, start = ent_coef.partition("_") if ent_coef.startswith("auto") else ("", "", ent_coef)
+    learned = ent_coef.startswith("auto")
     try:
-        found = float(start or 1.0) if learned in ("", "auto") else math.nan
+        found = 1.0 if ent_coef == "auto" else float(ent_coef.removeprefix("auto_"))
     except ValueError:
         found = math.nan
     if not 0.0 < found < math.inf:
         raise ValueError(f"ent_coef must be auto, auto_ with a number above zero, or such a number, got {ent_coef!r}")
-    return found, bool(learned)
+    return found, learned
 
 
 class SoftAgent(Standardising):
