@@ -98,23 +98,19 @@ class SoftTrainer:
     def learn(self) -> Iterator[float]:
         """Train for ``settings.total_timesteps``; yields the mean reward of every stretch."""
         settings, total = self.settings, self.settings.total_timesteps
-        size = settings.train_freq * self.env.num_envs * self.ranks.count
         while self.steps < total:
             set_rate(self.adam, (1.0 - self.steps / total) * settings.learning_rate)
             self.sums.zero_()
             self._updates = turns = 0
             while turns < self._turns and self.steps < total:
                 turns += 1
-                began, self.steps = self.steps, self.steps + size
-                self._written += settings.train_freq
-                if began < settings.learning_starts:
-                    self._try()
-                    if self.steps >= settings.learning_starts:  # observations are known before the first update
-                        self._watch(min(self._written, len(self.replay.table)))
+                if self.steps >= settings.learning_starts:
+                    self.collect()
+                    self.update()
                     continue
-                self._step_noise.normal_(generator=self.noise)
-                self._collect()
-                self.update()
+                self._try()
+                if self.steps >= settings.learning_starts:  # observations are known before the first update
+                    self._watch(min(self._written, len(self.replay.table)))
             self._taken = turns * settings.train_freq
             if self._updates:
                 self._watch(self._taken)
@@ -137,6 +133,12 @@ class SoftTrainer:
         means = (self.sums / self._updates).tolist()
         found = {**dict(zip(LOSSES, means, strict=True)), "learning_rate": float(self.adam.param_groups[0]["lr"])}
         return {f"train/{name}": value for name, value in found.items()}
+
+    def collect(self) -> None:
+        """Take the steps of a turn, with noise that is drawn beforehand."""
+        self._step_noise.normal_(generator=self.noise)
+        self._collect()
+        self._count()
 
     def update(self) -> None:
         """Take the gradient steps of a turn, on samples that are drawn beforehand."""
@@ -235,6 +237,7 @@ class SoftTrainer:
         for _ in range(self.settings.train_freq):
             drawn = torch.rand(self.env.num_envs, size, generator=self.noise, device=self.device)
             self._take((start + 2.0 * drawn - 1.0).clamp(-1.0, 1.0))
+        self._count()
 
     def _take(self, action: Tensor) -> None:
         """Take one step of the batch, and write down what came of it."""
@@ -246,6 +249,10 @@ class SoftTrainer:
         if self._next_step:
             self._began.copy_(over)
         self.observation.copy_(after)
+
+    def _count(self) -> None:
+        self.steps += self.settings.train_freq * self.env.num_envs * self.ranks.count
+        self._written += self.settings.train_freq
 
     def _watch(self, count: int) -> None:
         if self.settings.standardise:

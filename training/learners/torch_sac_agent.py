@@ -1,4 +1,4 @@
-"""Networks that soft actor-critic in torch trains: a policy with its noise, critics and their targets, a temperature."""
+"""Networks that soft actor-critic in torch trains: a policy and its noise, critics and their targets, a temperature."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import tyro
 from pbd_gym.envs.core.data.presets import with_defaults
 from pbd_gym.training.settings import large_batches, tuned
 from pbd_gym.training.settings.algorithms import (
+    IN_TORCH,
     Algorithm,
     Approach,
     Library,
@@ -48,7 +49,7 @@ class TrainArgs:
     total_timesteps: int | None = None
     """environment steps of the whole run"""
     num_envs: int | None = None
-    """environments in the batch; a thousand on a GPU by default. Other settings of PPO in torch follow from it"""
+    """environments in the batch; a thousand on a GPU by default. Other settings of learners in torch follow from it"""
     n_steps: int | None = None
     """steps per environment between updates of PPO"""
     n_epochs: int | None = None
@@ -113,7 +114,7 @@ class TrainArgs:
     def settings(self) -> Settings:
         """Return the tuned numbers of the id, overridden by those of the command line.
 
-        Those of PPO in torch are for the number of environments: :mod:`pbd_gym.training.settings.large_batches`.
+        Those of learners in torch are for the number of environments: :mod:`pbd_gym.training.settings.large_batches`.
 
         Raises:
             ValueError: for a number that belongs to another algorithm.
@@ -132,10 +133,13 @@ class TrainArgs:
         others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})
         if others:
             raise ValueError(f"{option(others[0])} is of another algorithm than {self.algorithm}")
-        if isinstance(found, PPOSettings) and self.library != "sb3" and seen not in (*PIXEL_MODES, "goal"):
+        if self.algorithm in IN_TORCH and self.library != "sb3" and seen not in (*PIXEL_MODES, "goal"):
             on_gpu = self.env_kwargs.get("device", self.device).startswith("cuda")
-            usual = large_batches.ON_GPU if on_gpu else found.num_envs
-            found = large_batches.for_batch(self.env_id, found, self.num_envs or usual)
+            number = self.num_envs or (large_batches.ON_GPU if on_gpu else found.num_envs)
+            if isinstance(found, PPOSettings):
+                found = large_batches.for_batch(self.env_id, found, number)
+            elif isinstance(found, SACSettings):
+                found = large_batches.soft_for_batch(found, number)
         return dataclasses.replace(found, **given)
 
     def everything(self) -> tuple[Settings, dict[str, Any], dict[str, Any]]:

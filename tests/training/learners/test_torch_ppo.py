@@ -297,9 +297,11 @@ def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
     one, two = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     assert one["updates"] == two["updates"] == 4  # 512 steps of 2 x 4 environments, 16 steps an update
     assert one["moved"] > 1e-3
+    assert one["soft steps"] == 512 and one["soft updates"] == 1
     assert not torch.equal(one["first"], two["first"])
-    for name, value in one["agent"].items():
-        assert torch.equal(value, two["agent"][name]), name
+    for kind in ("agent", "soft"):
+        for name, value in one[kind].items():
+            assert torch.equal(value, two[kind][name]), name
 
 
 def test_weights_that_differ_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ def sampled(agent: SoftAgent, features: np.ndarray, noise: np.ndarray) -> tuple[
 
 
 def test_a_gradient_step_beside_plain_sums() -> None:
-    """Guards goals, all three losses, which of them moves what, the targets' share of the way, and Adam's first step."""
+    """Guards goals, all three losses, which of them moves what, the targets' share of the way, Adam's first step."""
     settings = SACSettings(
         1, net_arch=(8,), gamma=0.9, ent_coef="auto_0.3", target_entropy=-0.5, tau=0.25, learning_rate=1e-2,
         batch_size=6, gradient_steps=1, num_envs=32,
@@ -235,8 +235,7 @@ def test_a_trainer_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     state = first.state()
     torch.save(state, tmp_path / "state.pt")
     for _ in range(20):  # of the next stretch, which does not count
-        first._step_noise.normal_(generator=first.noise)
-        first._collect()
+        first.collect()
         first.update()
     first.restore(state)
     rest = list(first.learn())
