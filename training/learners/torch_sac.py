@@ -66,7 +66,7 @@ class SoftTrainer:
         self._turns = max(STRETCH // every, 1)
         share = self.ranks.count * num_envs
         most = min(settings.buffer_size, settings.total_timesteps) // share + settings.expert_steps
-        self.replay = Replay(num_envs, *sizes, max(most, 1), self._turns * every, device)
+        self.replay = Replay(num_envs, *sizes, most, self._turns * every, settings.return_steps, device)
         self._written = 0
         self._rows = torch.empty(settings.gradient_steps, settings.batch_size, dtype=torch.int64, device=device)
         self._update_noise = torch.empty(settings.gradient_steps, 2, settings.batch_size, sizes[1], device=device)
@@ -87,6 +87,7 @@ class SoftTrainer:
             for _ in range(settings.expert_steps):
                 self._take(torch.as_tensor(expert(), device=device))
             self._written += settings.expert_steps
+            self.replay.cut()
             self.observation.copy_(env.reset(seed=first)[0])
             self._began.zero_()
 
@@ -124,7 +125,7 @@ class SoftTrainer:
     def outcome(self) -> tuple[Tensor, Tensor]:
         """Return rewards of the last stretch, and 1 where episodes ended in it, shape (steps, num_envs) each."""
         latest = self.replay.latest(self._taken)
-        return latest.reward, latest.ended
+        return latest.paid, latest.ended
 
     def numbers(self) -> dict[str, float]:
         """Return what the gradient steps of the last stretch have done, under Stable-Baselines3's names."""
@@ -142,8 +143,8 @@ class SoftTrainer:
 
     def update(self) -> None:
         """Take the gradient steps of a turn, on samples that are drawn beforehand."""
-        filled = min(self._written, self.replay.capacity)
-        self._rows.random_(0, filled * self.env.num_envs, generator=self.noise)
+        filled = min(self._written, self.replay.capacity) + 1 - self.replay.ahead  # those that all rewards are known of
+        self._rows.random_(0, max(filled, 1) * self.env.num_envs, generator=self.noise)
         self._update_noise.normal_(generator=self.noise)
         self._learn()
         self._updates += len(self._rows)
@@ -180,13 +181,14 @@ class SoftTrainer:
         features = agent.standardised(steps.following)
         action, log_prob = agent.sample(features, noise)
         values = agent.targets(features, action).amin(dim=0) - agent.log_temperature.exp() * log_prob
-        return steps.reward + self.settings.gamma * (1.0 - steps.terminated) * values
+        return steps.reward + steps.discount * values
 
     def state(self) -> dict[str, Any]:
         """Return everything the rest of the run depends on, as tensors and numbers, so that it continues to the same
         bits.
 
-        The replay buffer itself is in it, not a copy: what another stretch writes to it counts only afterwards.
+        The replay buffer itself is in it, not a copy: what another stretch writes to it counts only afterwards, but
+        for rewards of the latest steps.
         """
         return {
             "steps": self.steps,
@@ -199,6 +201,7 @@ class SoftTrainer:
             "adam": moments(self.adam),
             "physics": physics(self.env),
             "replay": self.replay.table,
+            "tail": self.replay.tail(self.replay.ahead),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -206,6 +209,7 @@ class SoftTrainer:
         if state["replay"] is not self.replay.table:
             self.replay.table.copy_(state["replay"])
         self.replay.place.copy_(state["place"])
+        self.replay.set_tail(state["tail"].to(self.device))
         self.agent.load_state_dict(state["agent"])
         self.adam.load_state_dict(state["adam"])
         self.noise.set_state(state["noise"].cpu())
@@ -244,8 +248,9 @@ class SoftTrainer:
         after, reward, terminated, truncated, last = advance(self.env, action)
         ended = terminated | truncated
         following = after if last is None else torch.where(ended[:, None], last, after)
-        over = ended.float()
-        self.replay.add(Steps(self.observation, action, following, reward, terminated.float(), over, 1.0 - self._began))
+        over, discount = ended.float(), self.settings.gamma * (1.0 - terminated.float())
+        weight = 1.0 - self._began
+        self.replay.add(Steps(self.observation, action, following, reward, discount, over, reward, weight))
         if self._next_step:
             self._began.copy_(over)
         self.observation.copy_(after)

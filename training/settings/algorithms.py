@@ -154,6 +154,10 @@ class SACSettings(Settings):
     """Weight of the new parameters in an update of the target networks."""
     ent_coef: str = "auto_0.05"
     """Weight of the entropy, tuned automatically from the value after the underscore."""
+    return_steps: int = 1
+    """Steps whose rewards are added up before values are relied on; what the policy would have done meanwhile is
+    neglected. In torch only.
+    """
     target_entropy: float = -1.0
     """Entropy that its weight is tuned for, for each number of an action [nat]; that of uniform ones is 0.69."""
     beta2: float = 0.999

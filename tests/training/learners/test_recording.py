@@ -18,7 +18,7 @@ from tests.training.learners.tape import Taped
 
 SOFT = SACSettings(
     400, num_envs=4, batch_size=16, buffer_size=100, learning_starts=80, gradient_steps=2, train_freq=2, net_arch=(16,),
-    standardise=True,
+    standardise=True, return_steps=3,
 )  # fmt: skip
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 7, "threads": 1}

@@ -26,7 +26,7 @@ CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 7, "threads": 1}
 SETTINGS = SACSettings(
     600, num_envs=4, batch_size=16, buffer_size=160, learning_starts=40, gradient_steps=2, net_arch=(16,),
-    standardise=True,
+    standardise=True, return_steps=3,
 )  # fmt: skip
 
 
@@ -40,12 +40,12 @@ def numbered(first: int, num_envs: int) -> Steps:
     reward = torch.arange(first, first + num_envs, dtype=torch.float32)
     rows, zeros = reward[:, None], torch.zeros(num_envs)
     return Steps(10.0 * rows.expand(-1, 3), 20.0 * rows.expand(-1, 2), 30.0 * rows.expand(-1, 3), reward, zeros,
-                 zeros + 1.0, zeros + 2.0)  # fmt: skip
+                 zeros + 1.0, 40.0 * reward, zeros + 2.0)  # fmt: skip
 
 
 def test_the_oldest_steps_make_room() -> None:
     """Guards what is drawn after the table has been filled twice over, and that spare rows never are."""
-    replay = Replay(2, 3, 2, capacity=4, spare=3, device=CPU)
+    replay = Replay(2, 3, 2, capacity=4, spare=3, ahead=1, device=CPU)
     for k in range(15):
         replay.add(numbered(2 * k, 2))
     found = replay.drawn(torch.arange(8))
@@ -53,8 +53,40 @@ def test_the_oldest_steps_make_room() -> None:
     assert torch.equal(found.observation, 10.0 * found.reward[:, None].expand(-1, 3))
     assert torch.equal(found.action, 20.0 * found.reward[:, None].expand(-1, 2))
     assert torch.equal(found.following, 30.0 * found.reward[:, None].expand(-1, 3))
-    assert (found.terminated == 0).all() and (found.ended == 1).all() and (found.weight == 2).all()
+    assert (found.discount == 0).all() and (found.ended == 1).all() and (found.weight == 2).all()
+    assert torch.equal(found.paid, 40.0 * found.reward)
     assert replay.latest(2).reward.tolist() == [[26, 27], [28, 29]]
+
+
+def test_rewards_are_added_up_until_an_episode_ends() -> None:
+    """Guards sums of several steps, beside a plain loop: with ends of both kinds and a cut, in a table gone round."""
+    random, ahead, length, gamma = np.random.default_rng(0), 3, 20, 0.9
+    reward, terminated, truncated = (random.normal(size=(length, 4)).astype(np.float32) for _ in range(3))
+    ends = np.maximum(terminated > 1.0, truncated > 1.0)
+    replay = Replay(4, 1, 1, capacity=8, spare=2, ahead=ahead, device=CPU)
+    for t in range(length):
+        here = torch.full((4, 1), float(t))
+        discount = torch.as_tensor(gamma * (terminated[t] <= 1.0), dtype=torch.float32)
+        paid, over = torch.as_tensor(reward[t]), torch.as_tensor(ends[t]).float()
+        replay.add(Steps(here, here, here + 0.5, paid.clone(), discount, over, paid, torch.ones(4)))
+        if t == 14:
+            replay.cut()
+            ends[t] = True
+    found = replay.drawn(torch.arange(6 * 4))
+    for k in range(6 * 4):
+        t, env = length - ahead - k // 4, k % 4
+        assert found.observation[k] == t
+        total, weight, last = 0.0, 1.0, t
+        for last in range(t, t + ahead):
+            total += weight * reward[last, env]
+            weight *= gamma * (terminated[last, env] <= 1.0)
+            if ends[last, env]:
+                break
+        assert float(found.reward[k]) == pytest.approx(total, abs=1e-5)
+        assert float(found.discount[k]) == pytest.approx(weight, abs=1e-6)
+        assert float(found.following[k]) == last + 0.5
+        assert found.paid[k] == reward[t, env]
+    assert len(set(found.following.flatten().tolist())) > 5 and (found.discount == 0).any()
 
 
 def test_densities_are_those_of_the_tangent_of_a_normal_number() -> None:
@@ -108,14 +140,14 @@ def test_a_gradient_step_beside_plain_sums() -> None:
             each += 0.1
     drawn = {name: random.normal(size=(6, 2)) for name in ("observation", "action", "following")}
     drawn["action"] = np.tanh(drawn["action"])
-    others = {"reward": random.normal(size=6), "terminated": np.array([0, 1, 0, 0, 1, 0.0]), "ended": np.ones(6),
-              "weight": np.array([1, 1, 0, 1, 1, 1.0])}  # fmt: skip
+    others = {"reward": random.normal(size=6), "discount": np.array([0.9, 0, 0.9, 0.7, 0, 0.9]), "ended": np.ones(6),
+              "paid": np.zeros(6), "weight": np.array([1, 1, 0, 1, 1, 1.0])}  # fmt: skip
     steps = Steps(**{name: torch.as_tensor(value, dtype=torch.float32) for name, value in (drawn | others).items()})
     noise = random.normal(size=(2, 6, 2))
     seen, following = ((drawn[name] - 0.1) / 2.0 for name in ("observation", "following"))
     action, log_prob = sampled(agent, following, noise[1])
     least = np.minimum(*(values(agent, agent.targets, k, np.hstack([following, action])) for k in range(2)))
-    goals = others["reward"] + 0.9 * (1.0 - others["terminated"]) * (least - 0.3 * log_prob)
+    goals = others["reward"] + others["discount"] * (least - 0.3 * log_prob)
     tensors = torch.as_tensor(noise, dtype=torch.float32)
     assert_allclose(trainer.goals(steps, tensors[1]), goals, rtol=1e-4)
     rated = [values(agent, agent.critics, k, np.hstack([seen, drawn["action"]])) for k in range(2)]
@@ -150,7 +182,7 @@ def test_a_gradient_step_beside_plain_sums() -> None:
 
 def test_running_out_of_time_is_no_end_of_the_values() -> None:
     """Guards the last observations of episodes in both ways of resetting, and that a reset is no step to learn from."""
-    settings = dataclasses.replace(SETTINGS, learning_starts=2_000, buffer_size=1_000, train_freq=2)
+    settings = dataclasses.replace(SETTINGS, learning_starts=2_000, buffer_size=1_000, train_freq=2, return_steps=1)
     trainers = {}
     for mode in ("SameStep", "NextStep"):
         env = gym.make_vec("PBDRope-v0", 4, output="torch", autoreset_mode=mode, **SMALL)
@@ -162,7 +194,7 @@ def test_running_out_of_time_is_no_end_of_the_values() -> None:
     assert (same.ended == (torch.arange(64) % 7 == 6)[:, None]).all()
     assert (later.ended == (torch.arange(64) % 8 == 6)[:, None]).all()
     for found, resets in ((same, 6), (later, 7)):
-        assert (found.terminated == 0).all()
+        assert (found.discount == np.float32(settings.gamma)).all()
         begins = torch.arange(1, 64) % (resets + 1) == 0
         assert torch.equal(found.following[:-1][~begins], found.observation[1:][~begins])
         assert (found.following[:-1][begins] != found.observation[1:][begins]).any(dim=-1).all() or resets == 7
@@ -175,8 +207,25 @@ def test_running_out_of_time_is_no_end_of_the_values() -> None:
         trainer.agent.targets.biases[-1] += 100.0
     noise = torch.zeros(len(rows.reward), trainer.agent.actions)
     assert (trainer.goals(rows, noise) > 50.0).all()
-    rows.terminated = torch.ones_like(rows.reward)
+    rows.discount = torch.zeros_like(rows.reward)
     assert torch.equal(trainer.goals(rows, noise), rows.reward)
+
+
+def test_a_terminated_episode_has_nothing_to_follow() -> None:
+    """Guards the discount of a step, of batches that terminate episodes rather than truncate them."""
+
+    class Terminated(Points):
+        def step(self, action: Tensor) -> Any:
+            observation, reward, terminated, truncated, info = super().step(action)
+            return observation, reward, truncated, terminated, info
+
+    settings = SACSettings(640, num_envs=32, learning_starts=640, gamma=0.5)
+    trainer = SoftTrainer(Terminated(), settings, 0, CPU)
+    next(trainer.learn())
+    found = trainer.replay.latest(20)
+    expected = torch.where(torch.arange(20) % 10 == 9, 0.0, 0.5)
+    assert torch.equal(found.discount, expected[:, None].expand(-1, 32))
+    assert torch.equal(found.ended, (found.discount == 0.0).float())
 
 
 def test_a_batch_has_to_reset_itself() -> None:
@@ -273,14 +322,16 @@ def test_the_buffer_begins_with_the_expert(monkeypatch: pytest.MonkeyPatch) -> N
     env: Any = Points()
     env.unwrapped = env
     monkeypatch.setattr(torch_sac, "expert_of", lambda batch: lambda: np.full((32, 2), 0.5, dtype=np.float32))
-    settings = SACSettings(320, num_envs=32, learning_starts=320, expert_steps=4, gradient_steps=1, batch_size=8)
+    settings = SACSettings(320, num_envs=32, learning_starts=320, expert_steps=4, return_steps=2, batch_size=8)
     trainer = SoftTrainer(env, settings, 0, CPU)
     assert trainer.steps == 0 and (trainer.replay.latest(4).action == 0.5).all()
     assert torch.equal(trainer.observation, Points().reset(0)[0])
     assert len(list(trainer.learn())) == 1
     assert trainer.steps == 320 and trainer.replay.capacity == 14
-    found = trainer.replay.drawn(torch.arange(14 * 32)).action
-    assert ((found == 0.5).all(dim=1)).sum() == 4 * 32
+    found = trainer.replay.drawn(torch.arange(13 * 32))
+    shown = (found.action == 0.5).all(dim=1)
+    assert shown.sum() == 4 * 32
+    assert_allclose(found.discount[shown].view(4, 32)[:, 0], [0.98, 0.98**2, 0.98**2, 0.98**2], rtol=1e-6)
 
 
 def test_a_wrapped_batch_is_learned_from() -> None:
