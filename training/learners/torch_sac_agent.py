@@ -67,7 +67,7 @@ class SoftAgent(Standardising):
             bias: Any = self.actor[-1].bias
             bias[:actions] += torch.atanh(start.clamp(-MOST, MOST))
             bias[actions:] += settings.log_std_init
-        self.critics = Critics(observations + actions, settings.net_arch, settings.layer_norm)
+        self.critics = Critics(observations + actions, settings.critic_arch or settings.net_arch, settings.layer_norm)
         self.targets = copy.deepcopy(self.critics).requires_grad_(False)
         weight, self.learns_temperature = temperature(settings.ent_coef)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(weight)), requires_grad=self.learns_temperature)

@@ -154,6 +154,10 @@ class SACSettings(Settings):
     """Weight of the new parameters in an update of the target networks."""
     ent_coef: str = "auto_0.05"
     """Weight of the entropy, tuned automatically from the value after the underscore."""
+    critic_arch: tuple[int, ...] = ()
+    """Hidden layers of the critics; none for those of ``net_arch``. They tell actions apart in each state, which takes
+    more than choosing one. In torch only.
+    """
     return_steps: int = 1
     """Steps whose rewards are added up before values are relied on; what the policy would have done meanwhile is
     neglected. In torch only.
