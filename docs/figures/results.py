@@ -24,7 +24,9 @@ DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"
 BASELINES = ("id", "random", "expert", "worst_expert", "expert_success")
 """Columns of baselines.csv."""
-NAMES = {"ppo": "PPO", "sac": "SAC", "sac-sb3": "SAC of Stable-Baselines3", "sac-her": "SAC + HER", IMITATION: "imitation"}
+NAMES = {
+    "ppo": "PPO", "sac": "SAC", "sac-sb3": "SAC of Stable-Baselines3", "sac-her": "SAC + HER", IMITATION: "imitation",
+}  # fmt: skip
 """What methods are called on pages."""
 
 

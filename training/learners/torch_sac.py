@@ -73,6 +73,8 @@ class SoftTrainer:
         self._step_noise = torch.empty(every, num_envs, sizes[1], device=device)
         self._began = torch.zeros(num_envs, device=device)
         """1 where the coming step begins an episode, of batches that reset themselves in the next step."""
+        self.target_entropy = torch.tensor(settings.target_entropy * sizes[1], device=device)
+        """Entropy of a whole action that the temperature aims at."""
         self.sums = torch.zeros(len(LOSSES), device=device)
         """Sums of :data:`LOSSES` over the gradient steps of a stretch."""
         self._updates, self._taken = 0, 0
@@ -100,7 +102,11 @@ class SoftTrainer:
         """Train for ``settings.total_timesteps``; yields the mean reward of every stretch."""
         settings, total = self.settings, self.settings.total_timesteps
         while self.steps < total:
-            set_rate(self.adam, (1.0 - self.steps / total) * settings.learning_rate)
+            left = 1.0 - self.steps / total
+            set_rate(self.adam, left * settings.learning_rate)
+            if settings.target_entropy_end is not None:
+                aim = left * settings.target_entropy + (1.0 - left) * settings.target_entropy_end
+                self.target_entropy.fill_(aim * self.agent.actions)
             self.sums.zero_()
             self._updates = turns = 0
             while turns < self._turns and self.steps < total:
@@ -164,7 +170,7 @@ class SoftTrainer:
         action, log_prob = agent.sample(features, noise[0])
         policy = (weight * log_prob - agent.critics(features, action, frozen=True).amin(dim=0)).mean()
         entropy = -log_prob.detach().mean()
-        balance = agent.log_temperature * (entropy - self.settings.target_entropy * agent.actions)
+        balance = agent.log_temperature * (entropy - self.target_entropy)
         found = (critics, policy, balance, weight, entropy)
         self.sums += torch.stack([each.detach() for each in found])
         return critics + policy + balance if agent.learns_temperature else critics + policy

@@ -164,6 +164,10 @@ class SACSettings(Settings):
     """
     target_entropy: float = -1.0
     """Entropy that its weight is tuned for, for each number of an action [nat]; that of uniform ones is 0.69."""
+    target_entropy_end: float | None = None
+    """The same at the end of a run, to which it changes linearly: hands that noise shakes do not learn to keep still.
+    In torch only.
+    """
     beta2: float = 0.999
     """Decay rate of Adam's mean of squared gradients per step. In torch only."""
     sampled_goals: int = 4
