@@ -190,7 +190,7 @@ def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
     arguments = ["sweep", "PBDRope-v0", "PBDCloth-v0", "--algorithms", "ppo", "sac", "sac-her",
                  "--libraries", "torch", "sb3", "--report-only"]  # fmt: skip
     assert main([*arguments, "--out", str(tmp_path / "out"), "--export", str(out)]) == 0
-    assert [row["algorithm"] for row in table(out / "results.csv")] == list(METHODS)
+    assert [row["algorithm"] for row in table(out / "results.csv")] == sorted(METHODS)
     names = {path.name for path in out.iterdir()}
     runs = {f"PBDRope-v0-{method}-0.csv" for method in METHODS}
     assert names == {"results.csv", "PBDRope-v0.png", *runs}

@@ -187,7 +187,7 @@ seed).
 """
 _REACHING = SACSettings(50_000, gamma=0.95, standardise=True, **_PLAIN)
 _SOFT = SACSettings(
-    200_000,
+    128_000,
     num_envs=64,
     gradient_steps=6,
     learning_rate=2e-3,
@@ -272,7 +272,7 @@ TUNED: dict[str, Tuned] = {
         # Half as many steps and seconds as with Adam's usual mean of squared gradients, which lags behind large early
         # ones.
         ppo=PPOSettings(500_000, n_epochs=10, learning_rate=3e-3, beta2=0.99, log_std_init=-1.0),
-        sac=_SOFT,
+        sac=replace(_SOFT, total_timesteps=160_000, gradient_steps=4, gamma=0.97, return_steps=8),
         her=_REACHING,
         # Two cameras to the left and the right, from above: one alone hardly tells how far away a goal is.
         pixels=_seen(*(_camera(1.0, 2.9, yaw, 0.4) for yaw in (-0.75, 0.75))),
