@@ -151,10 +151,10 @@ def test_returns_of_episodes_are_those_that_end() -> None:
     ]
     for fresh, counted in ((True, rewards[:10]), (False, rewards[5:10])):
         means = EpisodeMeans(2, fresh)
-        means.add(parts[0])
+        means.add(parts[0].paid, parts[0].ends)
         assert means.numbers() == {}
-        means.add(parts[1])
-        means.add(parts[2])
+        means.add(parts[1].paid, parts[1].ends)
+        means.add(parts[2].paid, parts[2].ends)
         expected = float(counted.sum()) / (len(counted) // 5 * 2)
         assert means.numbers() == {"rollout/ep_rew_mean": expected, "rollout/ep_len_mean": 5.0}
 
