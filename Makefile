@@ -67,7 +67,7 @@ GPU_WORKLOADS := w1 w2 w3 w4 w5 cloth-vec rope-vec soft-vec pendulum-vec flatten
 
 # For a GPU that is lent for a quarter of an hour: that what is recorded trains as what is called, speeds of rollouts and
 # updates, and the times to 95 % success, the most wanted first.
-learn-gpu: $(if $(filter $(BIN)/python,$(PY)),$(READY))  ## how fast PPO learns on a GPU, within a quarter of an hour
+learn-gpu: $(if $(filter $(BIN)/python,$(PY)),$(READY))  ## how fast PPO and SAC learn on a GPU, within a quarter of an hour
 	mkdir -p $(OUT)
 	$(PY) -m pytest -m gpu tests/training/learners; tests=$$?; \
 	$(PY) -m pbd_gym.training.learning_speed --device $(DEVICE) --minutes 12 --json $(OUT)/learn.json && exit $$tests

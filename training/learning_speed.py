@@ -31,10 +31,12 @@ from pbd_gym.bench.timing import Duration, compare
 from pbd_gym.runtime.files import write_text
 from pbd_gym.training.episodes.evaluation import Unseen
 from pbd_gym.training.learners.ranks import Ranks
+from pbd_gym.training.learners.torch_batches import make
 from pbd_gym.training.learners.torch_learner import TorchLearner
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_ppo import Trainer
+from pbd_gym.training.learners.torch_sac import SoftTrainer
 from pbd_gym.training.runs.monitor import Monitor
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.algorithms import Algorithm, PPOSettings, SACSettings, Settings
 from pbd_gym.training.settings.options import TrainArgs
 
 IDS = ("PBDCloth-v0", "PBDRope-v0", "PBDSoftBody-v0")
@@ -48,6 +50,8 @@ EPISODES = 100
 DRAWN = 32
 """Random actions that are drawn beforehand and done in turn."""
 NAME = "learn"
+TURNS = 20
+"""Turns of soft actor-critic that are timed together."""
 FEW = (1024, 4096)
 """Environments with which speeds are measured where the time is short."""
 REPORTED = ("PBDClothFold-v0", "PBDClothDrop-v0", "PBDClothFlatten-v0", "PBDClothFoldDiagonal-v0", "PBDPassWater-v0",
@@ -86,14 +90,12 @@ def learn(options: Options) -> Iterator[Row]:
         yield from until_success(env_id, options, range(options.repeats))
 
 
-def asked(env_id: str, options: Options) -> tuple[PPOSettings, dict[str, Any], dict[str, Any]]:
-    """Return settings, arguments of the environment and of that for training, as ``pbd-gym train`` would take them.
-
-    Raises:
-        ValueError: for an id without settings of PPO.
-    """
-    settings, env_kwargs, training = TrainArgs(env_id, device=options.device, num_envs=options.num_envs).everything()
-    assert isinstance(settings, PPOSettings)
+def asked(
+    env_id: str, options: Options, algorithm: Algorithm = "ppo"
+) -> tuple[Settings, dict[str, Any], dict[str, Any]]:
+    """Return settings, arguments of the environment and of that for training, as ``pbd-gym train`` would take them."""
+    args = TrainArgs(env_id, algorithm, device=options.device, num_envs=options.num_envs)
+    settings, env_kwargs, training = args.everything()
     threads = {} if options.threads is None else {"threads": options.threads}
     return settings, {**env_kwargs, **threads}, {**training, **threads}
 
@@ -101,12 +103,13 @@ def asked(env_id: str, options: Options) -> tuple[PPOSettings, dict[str, Any], d
 def speeds(env_id: str, options: Options) -> Iterator[Row]:
     """Time steps of random actions, rollouts and updates, which take turns."""
     settings, _, training = asked(env_id, options)
+    assert isinstance(settings, PPOSettings)
     device = torch.device(options.device)
     env = make(env_id, settings.num_envs, device, **training)
     trainer = Trainer(env, settings, 0, device)
     rollout, _ = trainer.collect()
     names = ("environment alone", "rollouts", "updates")
-    calls = (_random_steps(env, settings, device), trainer.collect, lambda: trainer.update(rollout))
+    calls = (_random_steps(env, settings.n_steps, device), trainer.collect, lambda: trainer.update(rollout))
     found = compare([_finished(call, device) for call in calls], options.repeats)
     # The wall clock, as on a GPU: the processor's own time says nothing about one.
     whole = Duration(found[1].median + found[2].median, max(each.spread for each in found[1:]), 0.0)
@@ -120,7 +123,31 @@ def speeds(env_id: str, options: Options) -> Iterator[Row]:
     env.close()
 
 
-def until_success(env_id: str, options: Options, seeds: range, deadline: float = float("inf")) -> Iterator[Row]:
+def soft_speeds(env_id: str, options: Options) -> Iterator[Row]:
+    """Time the turns of soft actor-critic: steps with the policy, and the gradient steps that follow."""
+    settings, _, training = asked(env_id, options, "sac")
+    assert isinstance(settings, SACSettings)
+    device = torch.device(options.device)
+    env = make(env_id, settings.num_envs, device, **training)
+    # Settings for as many steps as are timed: the memory for a whole run would be filled with nothing.
+    trainer = SoftTrainer(env, dataclasses.replace(settings, total_timesteps=settings.learning_starts), 0, device)
+    for _ in trainer.learn():
+        pass
+    found = compare([_finished(call, device, TURNS) for call in (trainer.collect, trainer.update)], options.repeats)
+    what = f"{settings.num_envs:,} environments, {settings.gradient_steps} x {settings.batch_size:,} samples"
+    sizes = (TURNS * settings.train_freq * settings.num_envs, TURNS * settings.gradient_steps)
+    names, units = ("SAC steps", "SAC updates"), ("env-steps/s", "gradient steps/s")
+    for name, size, unit, each in zip(names, sizes, units, found, strict=True):
+        yield Row(
+            NAME, f"{env_id}, {name}, {what}", size / each.median, unit, each.spread, device=options.device,
+            num_envs=settings.num_envs,
+        )  # fmt: skip
+    env.close()
+
+
+def until_success(
+    env_id: str, options: Options, seeds: range, deadline: float = float("inf"), algorithm: Algorithm = "ppo"
+) -> Iterator[Row]:
     """Train until an evaluation on unseen episodes succeeds often enough; evaluations are not counted.
 
     Args:
@@ -128,8 +155,10 @@ def until_success(env_id: str, options: Options, seeds: range, deadline: float =
         options: what a workload is told.
         seeds: one run each.
         deadline: by :func:`time.monotonic` [s]; no run begins after it, and one that goes on ends.
+        algorithm: what is trained by.
     """
-    settings, env_kwargs, training = asked(env_id, options)
+    settings, env_kwargs, training = asked(env_id, options, algorithm)
+    name_of_run = env_id if algorithm == "ppo" else f"{env_id}, {algorithm.upper()}"
     device, found = torch.device(options.device), []
     unseen = Unseen(env_id, EPISODES, settings.frame_stack, **{"device": options.device, **env_kwargs})
     every = settings.total_timesteps // EVALUATIONS
@@ -151,35 +180,36 @@ def until_success(env_id: str, options: Options, seeds: range, deadline: float =
         values = [float(getattr(point, name)) for point in reached]
         median = statistics.median(values)
         yield Row(
-            NAME, f"{env_id}, until {TARGET:.0%} success, {share}", median, unit,
+            NAME, f"{name_of_run}, until {TARGET:.0%} success, {share}", median, unit,
             (max(values) - min(values)) / max(median, 1e-9), device=options.device, num_envs=settings.num_envs,
         )  # fmt: skip
     if found and not reached:
         ends = statistics.median(point.success_rate for _, point, _ in found)
         steps = statistics.median(steps for _, _, steps in found)
         yield Row(
-            NAME, f"{env_id}, success after {steps:,.0f} steps, {share} came to {TARGET:.0%}", 100.0 * ends, "%",
+            NAME, f"{name_of_run}, success after {steps:,.0f} steps, {share} came to {TARGET:.0%}", 100.0 * ends, "%",
             device=options.device, num_envs=settings.num_envs,
         )  # fmt: skip
 
 
-def _random_steps(env: Any, settings: PPOSettings, device: torch.device) -> Callable[[], None]:
+def _random_steps(env: Any, count: int, device: torch.device) -> Callable[[], None]:
     """Return what steps a batch as often as a rollout does, with actions drawn beforehand."""
     size = (DRAWN, env.num_envs, *env.single_action_space.shape)
     drawn = itertools.cycle(2.0 * torch.rand(size, device=device) - 1.0)
 
     def steps() -> None:
-        for _ in range(settings.n_steps):
+        for _ in range(count):
             env.unwrapped.transition(next(drawn))
 
     return steps
 
 
-def _finished(call: Callable[[], object], device: torch.device) -> Callable[[], None]:
-    """Return a call that waits for the device."""
+def _finished(call: Callable[[], object], device: torch.device, times: int = 1) -> Callable[[], None]:
+    """Return a call, or several, after which the device is waited for."""
 
     def finished() -> None:
-        call()
+        for _ in range(times):
+            call()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
 
@@ -201,6 +231,8 @@ def within(minutes: float, options: Options, path: Path | None) -> list[Row]:
     work: list[Callable[[], Iterator[Row]]] = [functools.partial(speeds, ids[0], each) for each in sized]
     work += [functools.partial(until_success, name, options, seeds, deadline) for name in ids]
     work += [functools.partial(speeds, name, sized[0]) for name in ids[1:]]
+    work += [functools.partial(soft_speeds, ids[0], each) for each in sized[:1]]
+    work += [functools.partial(until_success, name, options, range(1), deadline, "sac") for name in ids]
     others = () if options.ids else REPORTED
     work += [functools.partial(until_success, name, options, range(1), deadline) for name in others]
     for measure in work:

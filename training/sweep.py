@@ -37,7 +37,7 @@ from pbd_gym.training.reports.result_tables import read_rows, write_rows
 from pbd_gym.training.runs.interruption import interrupted, read_as_written
 from pbd_gym.training.runs.run_files import KIND, NAME
 from pbd_gym.training.settings import config_files, imitation
-from pbd_gym.training.settings.algorithms import IMITATION, METHODS, Approach, Library, method, run_name
+from pbd_gym.training.settings.algorithms import IMITATION, IN_TORCH, METHODS, Approach, Library, method, run_name
 from pbd_gym.training.settings.options import SweepArgs, TrainArgs, option
 
 COLUMNS = (
@@ -121,7 +121,7 @@ def words_of(run: Run, args: SweepArgs) -> list[str]:
     seed = ["--seed", str(run.seed)]
     if run.algorithm == IMITATION:
         return ["imitate", run.env_id, *seed, *args.imitate]
-    library = ["--library", run.library] if run.algorithm == "ppo" else []
+    library = ["--library", run.library] if run.algorithm in IN_TORCH else []
     return ["train", run.env_id, "--algorithm", run.algorithm, *library, *seed, *args.train]
 
 
@@ -386,8 +386,8 @@ def main(args: SweepArgs) -> list[dict[str, Any]]:
             for env_id in args.env_ids:  # and likewise a curve that cannot be drawn
                 curves_in(folder, env_id)
     product = itertools.product(args.env_ids, args.algorithms, args.libraries, args.seeds)
-    # Only PPO has two libraries.
-    named = [Run(env, how, seed, library if how == "ppo" else "torch") for env, how, library, seed in product]
+    # The others have one library.
+    named = [Run(env, how, seed, library if how in IN_TORCH else "torch") for env, how, library, seed in product]
     runs = list(dict.fromkeys(named))
     failed = [] if args.report_only else run_all(runs, args)
     rows = [row for run in runs if (row := run.finished(args.out)) is not None]

@@ -7,7 +7,8 @@ pbd-gym train PBDRope-v0 --algorithm sac-her
 pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 torchrun --nproc_per_node=2 -m pbd_gym train PBDRope-v0
 
-PPO on vectors is in torch alone (pbd_gym/training/learners/torch_ppo.py); everything else uses Stable-Baselines3.
+PPO and SAC on vectors are in torch alone (torch_ppo.py and torch_sac.py in pbd_gym/training/learners); everything else
+uses Stable-Baselines3.
 Control-C or SIGTERM saves the agent; the same command with --resume continues.
 """
 
@@ -36,7 +37,7 @@ from pbd_gym.training.runs.monitor import Learner, Monitor
 from pbd_gym.training.runs.run_files import write_run
 from pbd_gym.training.runs.run_lock import alone_in
 from pbd_gym.training.settings import config_files
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.algorithms import IN_TORCH
 from pbd_gym.training.settings.arguments import check_seeds
 from pbd_gym.training.settings.options import TrainArgs, option
 
@@ -58,7 +59,6 @@ def main(args: TrainArgs) -> dict[str, Summary]:
             with alone_in(args.folder), sent_to_wandb(args):
                 return _train(args, ranks, device)
         settings, env_kwargs, training_kwargs = args.everything()
-        assert isinstance(settings, PPOSettings)
         learner = TorchLearner(
             args.env_id, settings, args.seed, device, ranks, None, env_kwargs, training_kwargs, args.wrapper
         )
@@ -81,10 +81,11 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
             f"the run in {args.folder} was interrupted after {steps:,} steps: continue with --resume, take "
             "another --out, or remove the folder"
         )
-    if args.library == "torch" and args.algorithm != "ppo":
-        raise ValueError(f"--library torch is for PPO: {args.algorithm} is Stable-Baselines3's, --library sb3")
+    if args.library == "torch" and args.algorithm not in IN_TORCH:
+        raise ValueError(f"--library torch is for PPO and SAC: {args.algorithm} is Stable-Baselines3's, --library sb3")
     settings = args.everything()[0]
-    for name in ("total_timesteps", "num_envs", "n_steps", "n_epochs", "batch_size", "frame_stack"):
+    counts = ("total_timesteps", "num_envs", "n_steps", "n_epochs", "batch_size", "frame_stack", "gradient_steps")
+    for name in (*counts, "buffer_size"):
         whole(option(name), getattr(settings, name, 1), 1)
     whole(option("eval_episodes"), args.eval_episodes, 1)
     for name, share in (("gamma", settings.gamma), ("target_success", args.target_success)):
@@ -110,14 +111,13 @@ def _learner(args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: to
     """
     settings, env_kwargs, training_kwargs = args.everything()
     if args.library != "sb3" and suits(settings, space):
-        assert isinstance(settings, PPOSettings)
         return TorchLearner(
             args.env_id, settings, args.seed, device, ranks, log, env_kwargs, training_kwargs, args.wrapper
         )
     if ranks.count > 1 or device.type != "cpu":
-        raise ValueError("several processes and other devices than cpu need --library torch, and PPO on vectors")
-    if args.library != "sb3" and args.algorithm == "ppo":
-        print("Stable-Baselines3 trains this: PPO in torch takes vectors, one observation at a time", flush=True)
+        raise ValueError("several processes and other devices than cpu need --library torch, and PPO or SAC on vectors")
+    if args.library != "sb3" and args.algorithm in IN_TORCH:
+        print("Stable-Baselines3 trains this: torch alone takes vectors, one observation at a time", flush=True)
     load_optional("stable_baselines3", "to train this", "train", "stable-baselines3")
     from pbd_gym.training.learners.sb3_learner import SB3Learner
 

@@ -17,7 +17,7 @@ import numpy as np
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.reports.benchmark_results import read_results
 from pbd_gym.training.reports.result_tables import write_rows
-from pbd_gym.training.settings.algorithms import ALGORITHMS, IMITATION
+from pbd_gym.training.settings.algorithms import IMITATION
 from pbd_gym.training.settings.tuned import TABLE
 
 DOCS = Path(__file__).parents[1]
@@ -27,7 +27,10 @@ MARKS = "<!-- table -->", "<!-- end of table -->"
 BASELINES = ("id", "random", "expert", "worst_expert", "expert_success")
 """Columns of baselines.csv."""
 OLD = " †"
-NAMES = {"ppo": "PPO", "sac": "SAC", "sac-her": "SAC + HER", IMITATION: "imitation"}
+"""Mark of rows that are older than the physics they are about."""
+NAMES = {
+    "ppo": "PPO", "sac": "SAC", "sac-sb3": "SAC of Stable-Baselines3", "sac-her": "SAC + HER", IMITATION: "imitation",
+}  # fmt: skip
 """What methods are called on pages."""
 
 
@@ -122,7 +125,7 @@ def imitations() -> str:
 def seeds() -> str:
     """Return the table of all runs in Markdown: the success of each seed, and what a run took."""
     rows = []
-    for entry, method in itertools.product(ENTRIES, (*ALGORITHMS, IMITATION)):
+    for entry, method in itertools.product(ENTRIES, NAMES):
         runs = runs_of(entry.id, method)
         if runs:
             shown = " †" if getattr(TABLE.get(method, {}).get(entry.id), "expert_steps", 0) else ""

@@ -60,7 +60,7 @@ def test_times_are_those_of_the_curves() -> None:
         rates = {float(row["seconds"]): float(row["success_rate"]) for row in csv.DictReader(file)}
     found = learning_times.first(results.DOCS / "results" / "PBDRope-v0-ppo-0.csv")
     assert found and rates[found[0]] >= 0.9 > max(rate for seconds, rate in rates.items() if seconds < found[0])
-    assert learning_times.first(results.DOCS / "results" / "PBDCloth-v0-sac-0.csv") is None
+    assert learning_times.first(results.DOCS / "results" / "PBDCloth-v0-sac-sb3-0.csv") is None
 
 
 def test_the_readmes_results_are_those_of_the_files() -> None:

@@ -18,17 +18,21 @@ from pbd_gym.training import learning_speed
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.learning_speed import speeds, until_success, within
 from pbd_gym.training.runs import monitor
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.algorithms import PPOSettings, SACSettings
 
 SMALL: dict[str, Any] = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 7, "threads": 1}
 SETTINGS = PPOSettings(400, num_envs=4, n_steps=10, batch_size=20, n_epochs=2, net_arch=(16,))
+SOFT = SACSettings(400, num_envs=4, batch_size=20, learning_starts=40, gradient_steps=1, net_arch=(16,))
 OPTIONS = Options(repeats=2, threads=1, ids=("PBDRope-v0",), num_envs=4)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
-    monkeypatch.setattr(learning_speed, "asked", lambda env_id, options: (SETTINGS, SMALL, SMALL))
+    settings = {"ppo": SETTINGS, "sac": SOFT}
+    monkeypatch.setattr(
+        learning_speed, "asked", lambda env_id, options, algorithm="ppo": (settings[algorithm], SMALL, SMALL)
+    )
 
 
 def scored(monkeypatch: pytest.MonkeyPatch, *rates: float) -> None:
@@ -67,9 +71,11 @@ def test_nothing_begins_after_the_last_minute(monkeypatch: pytest.MonkeyPatch, t
         patch.setattr(learning_speed, "time", SimpleNamespace(monotonic=itertools.count().__next__))
         (row,) = until_success("PBDRope-v0", OPTIONS, range(5), 3)
     assert "after 120 steps, 0 of 1 seeds" in row.what
-    scored(monkeypatch, 1.0, 1.0)
+    scored(monkeypatch, 1.0, 1.0, 1.0)
     rows = within(1.0, OPTIONS, tmp_path / "learn.json")
-    assert len(rows) == 6
+    assert len(rows) == 10
+    assert [row.unit for row in rows[6:8]] == ["env-steps/s", "gradient steps/s"]
+    assert [row.what for row in rows[8:]] == ["PBDRope-v0, SAC, until 95% success, 1 of 1 seeds"] * 2
     assert [row["what"] for row in json.loads((tmp_path / "learn.json").read_text())["rows"]] == [r.what for r in rows]
 
 

@@ -16,7 +16,8 @@ import torch
 
 from pbd_gym.cli import main
 from pbd_gym.training.learners.diagnostics import EpisodeMeans, diagnostics
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.learners.torch_rollouts import Rollout
 from pbd_gym.training.runs.run_lock import alone_in
 from pbd_gym.training.settings import config_files
@@ -150,10 +151,10 @@ def test_returns_of_episodes_are_those_that_end() -> None:
     ]
     for fresh, counted in ((True, rewards[:10]), (False, rewards[5:10])):
         means = EpisodeMeans(2, fresh)
-        means.add(parts[0])
+        means.add(parts[0].paid, parts[0].ends)
         assert means.numbers() == {}
-        means.add(parts[1])
-        means.add(parts[2])
+        means.add(parts[1].paid, parts[1].ends)
+        means.add(parts[2].paid, parts[2].ends)
         expected = float(counted.sum()) / (len(counted) // 5 * 2)
         assert means.numbers() == {"rollout/ep_rew_mean": expected, "rollout/ep_len_mean": 5.0}
 

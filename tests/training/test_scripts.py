@@ -22,7 +22,9 @@ from pbd_gym.training.episodes import evaluation
 from pbd_gym.training.episodes.evaluation import Unseen, evaluate, random_policy, table
 from pbd_gym.training.episodes.rollouts import each_start, unseen_arguments
 from pbd_gym.training.learners import torch_learner
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
+from pbd_gym.training.learners.torch_sac import SoftTrainer
 from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.settings import tuned
 from pbd_gym.training.settings.algorithms import PPOSettings
@@ -58,19 +60,23 @@ def test_a_run_leaves_what_it_promises(run: Path) -> None:
         assert gif.n_frames > 20
 
 
-@pytest.mark.parametrize("library", ["torch", "sb3"])
+@pytest.mark.parametrize(("library", "algorithm"), [("torch", "ppo"), ("torch", "sac"), ("sb3", "ppo")])
 def test_an_interrupted_run_goes_on(
-    library: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    library: str, algorithm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control-C leaves a model with the steps so far; with --resume the rest follows, on the same curve.
 
-    SIGTERM, which sb3 is sent here, does as Control-C. PPO in torch ends with the bits of a run that was not
+    SIGTERM, which sb3 is sent here, does as Control-C. Learners in torch end with the bits of a run that was not
     interrupted, and so does its curve.
     """
     kind, name, suffix = (Trainer, "collect", "npz") if library == "torch" else (PPO, "collect_rollouts", "zip")
+    own = ["--n-steps", "64"] if algorithm == "ppo" else ["--gradient-steps", "1", "--buffer-size", "800"]
+    interrupted_in = 2 if algorithm == "ppo" else 10
+    if algorithm == "sac":
+        kind = SoftTrainer
     arguments = ["train", "PBDCloth-v0", "--num-envs", "16", "--eval-episodes", "8", "--checkpoints", "1",
-                 "--n-steps", "64", "--total-timesteps", "3072", "--evaluations", "2", "--library", library,
-                 "--no-progress", "--no-gif"]  # fmt: skip
+                 "--total-timesteps", "3072", "--evaluations", "2", "--library", library, "--algorithm", algorithm,
+                 "--no-progress", "--no-gif", *own]  # fmt: skip
     out = ["--out", str(tmp_path / "run")]
     assert main([*arguments, *out, "--resume"]) == 1
     assert f"there is no run in {tmp_path / 'run'} to resume" in capsys.readouterr().err
@@ -79,7 +85,7 @@ def test_an_interrupted_run_goes_on(
     def interrupted(*given: Any, **named: Any) -> Any:
         calls.append(1)
         found = collect(*given, **named)
-        if len(calls) == 2:
+        if len(calls) == interrupted_in:
             assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
             signal.raise_signal(signal.SIGINT if library == "torch" else signal.SIGTERM)
         return found
@@ -195,8 +201,8 @@ def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.Capture
         (["--gamma", "1.5"], "--gamma must be from 0 to 1, got 1.5"),
         (["--target-success", "95"], "--target-success must be from 0 to 1, got 95"),
         (["--algorithm", "sac", "--n-steps", "5"], "--n-steps is of another algorithm than sac"),
-        (["--algorithm", "sac", "--library", "torch"], "--library torch is for PPO: sac is Stable-Baselines3's"),
-        (["--algorithm", "sac-her", "--library", "torch"], "--library torch is for PPO: sac-her is"),
+        (["--algorithm", "sac", "--gradient-steps", "0"], "--gradient-steps must be at least 1, got 0"),
+        (["--algorithm", "sac-her", "--library", "torch"], "--library torch is for PPO and SAC: sac-her is"),
         (["--n-epochs", "0"], "--n-epochs must be at least 1, got 0"),
         (["--total-timesteps", "0"], "--total-timesteps must be at least 1, got 0"),
         (["--eval-episodes", "0"], "--eval-episodes must be at least 1, got 0"),

@@ -23,6 +23,7 @@ from pbd_gym.training.reports import curves
 from pbd_gym.training.reports.intervals import t_interval
 from pbd_gym.training.runs.interruption import DONE
 from pbd_gym.training.runs.run_files import NAME, write_run
+from pbd_gym.training.settings.algorithms import METHODS
 from pbd_gym.training.sweep import COLUMNS, Run, SweepArgs, run_all, summary, write_results
 
 TINY = ("--total-timesteps", "128", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "2", "--env-kwargs",
@@ -181,16 +182,17 @@ def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
-    """Guards the libraries too: runs of either have rows of their own, and SAC, which has one alone, has one row."""
-    for run in (Run("PBDRope-v0", "ppo", 0), Run("PBDRope-v0", "ppo", 0, "sb3"), Run("PBDRope-v0", "sac", 0)):
+    """Guards the libraries too: runs of either have rows of their own, and hindsight, in one alone, has one row."""
+    each = (("ppo", "torch"), ("ppo", "sb3"), ("sac", "torch"), ("sac", "sb3"), ("sac-her", "torch"))
+    for run in (Run("PBDRope-v0", algorithm, 0, library) for algorithm, library in each):  # type: ignore[arg-type]
         pretend(tmp_path / "out", run, [0.0, 0.5])
     out = tmp_path / "docs"
-    arguments = ["sweep", "PBDRope-v0", "PBDCloth-v0", "--algorithms", "ppo", "sac",
+    arguments = ["sweep", "PBDRope-v0", "PBDCloth-v0", "--algorithms", "ppo", "sac", "sac-her",
                  "--libraries", "torch", "sb3", "--report-only"]  # fmt: skip
     assert main([*arguments, "--out", str(tmp_path / "out"), "--export", str(out)]) == 0
-    assert [row["algorithm"] for row in table(out / "results.csv")] == ["ppo", "ppo-sb3", "sac"]
+    assert [row["algorithm"] for row in table(out / "results.csv")] == sorted(METHODS)
     names = {path.name for path in out.iterdir()}
-    runs = {f"PBDRope-v0-{method}-0.csv" for method in ("ppo", "ppo-sb3", "sac")}
+    runs = {f"PBDRope-v0-{method}-0.csv" for method in METHODS}
     assert names == {"results.csv", "PBDRope-v0.png", *runs}
     assert not (tmp_path / "out" / "PBDCloth-v0-ppo-0").exists()
 

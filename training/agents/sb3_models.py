@@ -177,6 +177,7 @@ def make_model(
     elif algorithm != "ppo" and isinstance(settings, SACSettings):
         names = ("buffer_size", "learning_starts", "train_freq", "gradient_steps", "tau", "ent_coef")
         common |= {name: getattr(settings, name) for name in names}
+        common["target_entropy"] = settings.target_entropy * len(start)
         if algorithm == "sac-her":
             longest = env.get_attr("max_episode_steps")[0] or 0
             common |= {

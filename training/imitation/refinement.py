@@ -29,11 +29,13 @@ from pbd_gym.registry import find
 from pbd_gym.training.agents.policies import MLPPolicy, find_policy
 from pbd_gym.training.episodes.evaluation import scored
 from pbd_gym.training.learners.torch_agent import Agent
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
 from pbd_gym.training.settings.algorithms import Activation, PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
 from pbd_gym.training.settings.imitation import RefinementArgs
 from pbd_gym.training.symmetry.canonical import Canonical
+from pbd_gym.training.symmetry.canonical_tensors import CanonicalTensors
 
 STARTS_SEED = 77
 """Seed of the bank of start states; evaluations use others."""
@@ -121,19 +123,20 @@ class InImages:
     Args:
         env: a batch with tensors.
         canonical: the images.
+        device: of the tensors.
     """
 
-    def __init__(self, env: Any, canonical: Canonical) -> None:
-        self.env, self.canonical, self.chosen = env, canonical, np.zeros(env.num_envs, dtype=int)
+    def __init__(self, env: Any, canonical: Canonical, device: torch.device) -> None:
+        self.env, self.images = env, CanonicalTensors(canonical, device)
+        self.chosen = torch.zeros(env.num_envs, dtype=torch.int64, device=device)
         self.single_observation_space = gym.spaces.Box(-np.inf, np.inf, (canonical.size,), np.float32)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.env, name)
 
     def _seen(self, observation: Tensor) -> Tensor:
-        seen = observation.numpy(force=True)
-        self.chosen = self.canonical.choose(seen)
-        return torch.as_tensor(self.canonical.observations(seen, self.chosen), device=observation.device)
+        self.chosen = self.images.choose(observation)
+        return self.images.observations(observation, self.chosen)
 
     def reset(self, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
         """Begin episodes; returns images of the observations."""
@@ -142,8 +145,7 @@ class InImages:
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
         """Step the batch with the actions of these images; returns images of the new observations."""
-        back = self.canonical.actions_back(actions.numpy(force=True), self.chosen)
-        observation, *others = self.env.step(torch.as_tensor(back, device=actions.device))
+        observation, *others = self.env.step(self.images.actions_back(actions, self.chosen))
         return self._seen(observation), *others
 
 
@@ -219,7 +221,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs, device_name: str = "cpu") ->
     if policy.canonical is not None:
         if args.images:
             raise ValueError("an agent that acts in canonical images knows all images of a sample already")
-        env = InImages(env, policy.canonical)
+        env = InImages(env, policy.canonical, device)
     settings = PPOSettings(
         total_timesteps=args.steps, num_envs=args.num_envs, n_steps=ROLLOUT, learning_rate=args.learning_rate,
         batch_size=args.num_envs * ROLLOUT // 4, n_epochs=5, gamma=0.98, gae_lambda=0.95, clip_range=0.1, ent_coef=0.0,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from pbd_gym.training.learners.torch_rollouts import Rollout
 
@@ -29,10 +30,14 @@ class EpisodeMeans:
         self._sums = np.zeros((2, num_envs)) if fresh else np.full((2, num_envs), np.nan)
         self._latest: deque[np.ndarray] = deque(maxlen=RECENT)
 
-    def add(self, rollout: Rollout) -> None:
-        """Follow the batch through a rollout, the next one each time."""
-        rewards, ends = rollout.paid.cpu().numpy(), rollout.ends.cpu().numpy() > 0.0
-        for reward, ended in zip(rewards, ends, strict=True):
+    def add(self, rewards: Tensor, ends: Tensor) -> None:
+        """Follow the batch through a rollout, the next one each time.
+
+        Args:
+            rewards: of its steps, shape (steps, num_envs).
+            ends: above zero where an episode ended, shape (steps, num_envs).
+        """
+        for reward, ended in zip(rewards.numpy(force=True), ends.numpy(force=True) > 0.0, strict=True):
             self._sums += np.stack([reward, np.ones_like(reward)])
             self._latest.extend(each for each in self._sums[:, ended].T if np.isfinite(each).all())
             self._sums[:, ended] = 0.0

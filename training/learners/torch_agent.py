@@ -11,15 +11,14 @@ from torch import Tensor, nn
 from pbd_gym.training.agents.perceptrons import arrays_of, linear_layers, orthogonal_network, set_layers
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.learners.ranks import Ranks
+from pbd_gym.training.learners.torch_statistics import LEAST_SPREAD, Standardising
 from pbd_gym.training.settings.algorithms import PPOSettings
 
-LEAST_SPREAD = 0.01
-"""Standard deviation below which an observation is taken as constant [m or m/s], and so are returns."""
 RECENT = 0.05
 """Least share of a rollout in the mean and spread of returns, which grow while an agent learns."""
 
 
-class Agent(nn.Module):
+class Agent(Standardising):
     """Policy and value function, both perceptrons over standardised observations.
 
     Actions are Gaussian, but for ``settings.switches``, which are -1 or 1: the mean of such a one is the log-odds of 1.
@@ -34,18 +33,13 @@ class Agent(nn.Module):
     """
 
     switches: Tensor
-    mean: Tensor
-    square: Tensor
-    spread: Tensor
-    limit: Tensor
-    seen: Tensor
     return_mean: Tensor
     return_square: Tensor
     return_spread: Tensor
     rated: Tensor
 
     def __init__(self, observations: int, actions: int, settings: PPOSettings) -> None:
-        super().__init__()
+        super().__init__(observations)
         self.policy = orthogonal_network(observations, settings.net_arch, actions, 0.01)
         self.value = orthogonal_network(observations, settings.net_arch, 1, 1.0)
         self.log_std = nn.Parameter(torch.full((actions,), settings.log_std_init))
@@ -58,20 +52,11 @@ class Agent(nn.Module):
             raise ValueError(f"switches must be from 0 to {actions - 1}, got {settings.switches}")
         self.register_buffer("switches", torch.zeros(actions, dtype=torch.bool))
         self.switches[list(settings.switches)] = True
-        self.register_buffer("mean", torch.zeros(observations))
-        self.register_buffer("square", torch.ones(observations))
-        self.register_buffer("spread", torch.ones(observations))
-        self.register_buffer("limit", torch.tensor(10.0))
-        self.register_buffer("seen", torch.zeros(()))
         self.scales_values = settings.scale_values
         """Whether values are in units of the spread of returns."""
         if settings.scale_values:
             for name, start in (("return_mean", 0.0), ("return_square", 1.0), ("return_spread", 1.0), ("rated", 0.0)):
                 self.register_buffer(name, torch.tensor(start))
-
-    def standardised(self, observation: Tensor) -> Tensor:
-        """Return observations minus their mean, over their spread, shape (..., observations)."""
-        return ((observation - self.mean) / self.spread).clamp(-self.limit, self.limit)
 
     def means(self, features: Tensor) -> Tensor:
         """Return the mean actions for standardised observations, shape (..., actions)."""
@@ -144,15 +129,6 @@ class Agent(nn.Module):
         """Return the entropy of actions with these means, up to a constant, shape (...)."""
         undecided = nn.functional.softplus(means) - means * torch.sigmoid(means)
         return torch.where(self.switches, undecided, self.log_std).sum(dim=-1)
-
-    @torch.no_grad()
-    def watch(self, observations: Tensor, ranks: Ranks) -> None:
-        """Update mean and spread with a rollout, weighted like each one before it."""
-        rows = observations.reshape(-1, observations.shape[-1])
-        self.seen += 1.0
-        self.mean += (ranks.mean(rows.mean(dim=0)) - self.mean) / self.seen
-        self.square += (ranks.mean((rows**2).mean(dim=0)) - self.square) / self.seen
-        self.spread.copy_((self.square - self.mean**2).clamp(min=LEAST_SPREAD**2).sqrt())
 
     def to_policy(self, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
         """Return the policy without noise as plain arrays."""

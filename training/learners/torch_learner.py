@@ -1,4 +1,4 @@
-"""Training by :mod:`pbd_gym.training.learners.torch_ppo` for ``pbd-gym train``: a run with all its files."""
+"""Training in torch for ``pbd-gym train``, by PPO or soft actor-critic: a run with all its files."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.episodes.wrapping import wrapped
-from pbd_gym.training.learners.diagnostics import EpisodeMeans, diagnostics
+from pbd_gym.training.learners.diagnostics import EpisodeMeans
 from pbd_gym.training.learners.ranks import Ranks
-from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
+from pbd_gym.training.learners.torch_sac import SoftTrainer
 from pbd_gym.training.runs.monitor import STATE, Monitor
-from pbd_gym.training.settings.algorithms import PPOSettings, Settings
+from pbd_gym.training.settings.algorithms import PPOSettings, SACSettings, Settings
 
 
 def suits(settings: Settings, space: spaces.Space[Any]) -> bool:
-    """Return whether this learner supports the request: PPO on vectors, one observation at a time."""
+    """Return whether this learner supports the request: vectors, one observation at a time."""
     vectors = isinstance(space, spaces.Box) and len(space.shape) == 1
-    return isinstance(settings, PPOSettings) and vectors and settings.frame_stack == 1 and not settings.predict_state
+    return vectors and settings.frame_stack == 1 and not settings.predict_state
 
 
 class TorchLearner:
-    """PPO on the device; see :class:`pbd_gym.training.runs.monitor.Learner`.
+    """PPO or soft actor-critic on the device; see :class:`pbd_gym.training.runs.monitor.Learner`.
 
     Args:
         env_id: environment to train on.
-        settings: numbers of PPO.
+        settings: numbers of the algorithm.
         seed: of the networks, the noise and the environments.
         device: where everything is.
         ranks: the processes that train together.
@@ -50,7 +52,7 @@ class TorchLearner:
     def __init__(
         self,
         env_id: str,
-        settings: PPOSettings,
+        settings: Settings,
         seed: int,
         device: torch.device,
         ranks: Ranks,
@@ -61,7 +63,12 @@ class TorchLearner:
     ) -> None:
         self.env_id, self.env_kwargs, self.ranks = env_id, env_kwargs, ranks
         self.env = wrapped(make(env_id, settings.num_envs, **{**training_kwargs, "device": device}), wrapper)
-        self.trainer = Trainer(self.env, settings, seed, device, ranks)
+        self.trainer: Trainer | SoftTrainer
+        if isinstance(settings, PPOSettings):
+            self.trainer = Trainer(self.env, settings, seed, device, ranks)
+        else:
+            assert isinstance(settings, SACSettings)
+            self.trainer = SoftTrainer(self.env, settings, seed, device, ranks)
         self._folder = log
         self._writer: Any = None
         self._boundary: dict[str, Any] = {}
@@ -86,8 +93,7 @@ class TorchLearner:
             RuntimeError: if processes that train together end up with different weights.
         """
         trainer, total = self.trainer, self.trainer.settings.total_timesteps
-        fresh = trainer.steps == 0 and not trainer.settings.stagger
-        episodes = EpisodeMeans(self.env.num_envs, fresh)
+        episodes = EpisodeMeans(self.env.num_envs, trainer.fresh)
         with tqdm(total=total, initial=trainer.steps, unit=" steps", unit_scale=True, disable=not progress) as bar:
             rewards = trainer.learn()
             while True:
@@ -100,9 +106,9 @@ class TorchLearner:
                 if reward is None:
                     break
                 bar.update(trainer.steps - bar.n)
-                if monitor is not None and trainer.rollout is not None:
-                    episodes.add(trainer.rollout)
-                    numbers = {**episodes.numbers(), **diagnostics(trainer, trainer.rollout)}
+                if monitor is not None:
+                    episodes.add(*trainer.outcome())
+                    numbers = {**episodes.numbers(), **trainer.numbers()}
                     self.log({"rollout/reward": reward, "time/fps": monitor.speed(), **numbers})
         self.ranks.check_equal(trainer.agent)
 

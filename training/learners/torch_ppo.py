@@ -11,15 +11,15 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.runtime.recording import Recording
+from pbd_gym.training.learners.diagnostics import diagnostics
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_agent import Agent
+from pbd_gym.training.learners.torch_batches import physics, set_physics, stagger
+from pbd_gym.training.learners.torch_optimizer import make_adam, moments, set_rate, weights
 from pbd_gym.training.learners.torch_rollouts import Collector, Rollout
 from pbd_gym.training.settings.algorithms import RANDOM_STEPS, RATES, PPOSettings
 from pbd_gym.training.symmetry.images import Images
@@ -47,22 +47,6 @@ def sureness(switches: Tensor, limit: float) -> Penalty:
         return SURENESS * torch.where(switches, beyond, 0.0).square().sum(dim=-1).mean()
 
     return penalty
-
-
-def stagger(env: Any, seed: int) -> None:
-    """Let the episodes that a batch has just begun end after times of their own, rather than all together.
-
-    Args:
-        env: the batch; without a time limit its episodes stay as they are.
-        seed: of the times.
-    """
-    batch = env.unwrapped
-    if batch.max_episode_steps is None:
-        return
-    state = batch.get_state()
-    elapsed = np.random.default_rng(seed).integers(0, batch.max_episode_steps, batch.num_envs)
-    state["episode.elapsed"] = elapsed.astype(state["episode.elapsed"].dtype)
-    batch.set_state(state)
 
 
 class Descent:
@@ -121,10 +105,7 @@ class Trainer:
         sizes = (env.single_observation_space.shape[0], env.single_action_space.shape[0])
         self.agent = Agent(*sizes, settings).to(device)
         self.parameters = list(self.agent.parameters())
-        # Fused, a step of Adam is one call rather than a dozen for each layer. In a graph its rate has to be a tensor.
-        on_gpu, betas = device.type == "cuda", (0.9, settings.beta2)
-        rate: Any = torch.tensor(settings.learning_rate, device=device) if on_gpu else settings.learning_rate
-        self.adam = torch.optim.Adam(self.parameters, rate, betas, eps=1e-5, fused=True, capturable=on_gpu)
+        self.adam = make_adam(self.parameters, settings.learning_rate, settings.beta2, device)
         self.factor = 1.0
         """Factor on the learning rate, which ``settings.target_kl`` changes."""
         self.noise = torch.Generator(device).manual_seed(seed * self.ranks.count + self.ranks.rank)
@@ -164,7 +145,7 @@ class Trainer:
         settings = self.settings
         while self.steps < settings.total_timesteps:
             left = 1.0 - self.steps / settings.total_timesteps
-            self._set_rate(left * settings.learning_rate * self.factor)
+            set_rate(self.adam, left * settings.learning_rate * self.factor)
             if settings.log_std_end is not None:
                 with torch.no_grad():
                     most = left * settings.log_std_init + (1.0 - left) * settings.log_std_end
@@ -174,13 +155,6 @@ class Trainer:
             self.rollout = rollout
             self.steps += rollout.values.numel() * self.ranks.count
             yield reward
-
-    def _set_rate(self, rate: float) -> None:
-        for group in self.adam.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
 
     def seen_at_random(self, seed: int) -> Tensor:
         """Return observations under random actions about the initial one, shape (steps + 1, num_envs, observations)."""
@@ -247,6 +221,21 @@ class Trainer:
                 for name, mean in means.items():
                     mean.copy_(mean.lerp(values[name], settings.average) if mean.is_floating_point() else values[name])
 
+    @property
+    def fresh(self) -> bool:
+        """Whether every environment is at the start of an episode."""
+        return self.steps == 0 and not self.settings.stagger
+
+    def outcome(self) -> tuple[Tensor, Tensor]:
+        """Return rewards of the last rollout, and 1 where episodes ended in it, shape (steps, num_envs) each."""
+        assert self.rollout is not None
+        return self.rollout.paid, self.rollout.ends
+
+    def numbers(self) -> dict[str, float]:
+        """Return what the last update has done, under Stable-Baselines3's names."""
+        assert self.rollout is not None
+        return diagnostics(self, self.rollout)
+
     def _divergence(self, steps: int) -> float:
         """Return the mean divergence over the gradient steps of an epoch, the same in every process."""
         return float(self.ranks.mean(self.divergence.clone())) / steps
@@ -291,19 +280,16 @@ class Trainer:
         """Return everything the rest of the run depends on, as tensors and numbers, so that it continues to the same
         bits.
         """
-        physics = {name: torch.as_tensor(value) for name, value in self.env.unwrapped.get_state().items()}
-        own = {
+        return {
             "steps": self.steps,
             "factor": self.factor,
             "observation": self.observation.clone(),
             "noise": self.noise.get_state(),
+            "agent": weights(self.agent),
+            "mean_agent": weights(self.mean_agent),
+            "adam": moments(self.adam),
+            "physics": physics(self.env),
         }
-        agent, mean = (
-            {name: value.clone() for name, value in each.state_dict().items()} for each in (self.agent, self.mean_agent)
-        )
-        adam = self.adam.state_dict()
-        moments = {k: {name: value.clone() for name, value in each.items()} for k, each in adam["state"].items()}
-        return {**own, "agent": agent, "mean_agent": mean, "adam": {**adam, "state": moments}, "physics": physics}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the result of :meth:`state` in a trainer with the same settings."""
@@ -311,11 +297,6 @@ class Trainer:
         self.mean_agent.load_state_dict(state["mean_agent"])
         self.adam.load_state_dict(state["adam"])
         self.noise.set_state(state["noise"].cpu())
-        self.env.unwrapped.set_state({name: value.numpy() for name, value in state["physics"].items()})
+        set_physics(self.env, state["physics"])
         self.observation.copy_(state["observation"])
         self.steps, self.factor = int(state["steps"]), float(state.get("factor", 1.0))
-
-
-def make(env_id: str, num_envs: int, device: torch.device, **kwargs: Any) -> Any:
-    """Make a batch whose observations are tensors on the device."""
-    return gym.make_vec(env_id, num_envs, output="torch", device=str(device), autoreset_mode="SameStep", **kwargs)

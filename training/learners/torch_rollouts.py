@@ -14,6 +14,7 @@ from torch import Tensor
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.runtime.recording import Recording
 from pbd_gym.training.learners.torch_agent import Agent
+from pbd_gym.training.learners.torch_batches import advance
 
 
 @dataclass
@@ -108,11 +109,7 @@ class Collector:
     def _step(self, t: int, action: Tensor) -> None:
         """Take one step of the batch, and write down what came of it."""
         agent = self.agent
-        if isinstance(self.env, TaskVectorEnv):
-            next_observation, reward, terminated, truncated, last = self.env.transition(action)
-        else:
-            next_observation, reward, terminated, truncated, info = self.env.step(action)
-            last = info.get("final_obs")
+        next_observation, reward, terminated, truncated, last = advance(self.env, action)
         self._seen[t + 1], self._rewards[t] = next_observation, reward
         self._ends[t] = terminated | truncated
         if last is not None:  # always on CUDA, where the host does not wait for the masks

@@ -13,7 +13,9 @@ Approach = Literal["ppo", "sac", "sac-her", "imitation"]
 """Training method of a run's agent: an algorithm, or ``pbd-gym imitate``."""
 IMITATION: Literal["imitation"] = "imitation"
 Library = Literal["torch", "sb3"]
-"""Library for PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
+"""Library of PPO and SAC: torch alone, or Stable-Baselines3, which alone has hindsight."""
+IN_TORCH: tuple[Approach, ...] = ("ppo", "sac")
+"""Algorithms that both libraries have."""
 Activation = Literal["tanh", "relu"]
 """Activation between the layers of a network."""
 RATES = (0.1, 3.0)
@@ -22,13 +24,13 @@ RANDOM_STEPS = 30
 """Number of random-action steps in which observations are measured before training."""
 
 
-METHODS = ("ppo", "ppo-sb3", "sac", "sac-her")
+METHODS = ("ppo", "ppo-sb3", "sac", "sac-sb3", "sac-her")
 """Results of :func:`method` for the algorithms, in the order in which curves are drawn."""
 
 
 def method(algorithm: Approach, library: Library) -> str:
     """Return the name of a run's method: the algorithm, with the library if it is not the usual one."""
-    return f"{algorithm}-{library}" if algorithm == "ppo" and library == "sb3" else algorithm
+    return f"{algorithm}-{library}" if algorithm in IN_TORCH and library == "sb3" else algorithm
 
 
 def run_name(env_id: str, algorithm: Approach, library: Library, seed: int) -> str:
@@ -58,7 +60,7 @@ class Settings:
     """Mean action at the start, zeros by default. Closed hands do not immediately drop what they hold."""
     standardise: bool = False
     """Whether observations are standardised by mean and spread. Stable-Baselines3's models measure both by random
-    actions before training; for PPO in torch see ``measured``.
+    actions before training; SAC in torch all along; for PPO in torch see ``measured``.
     """
     frame_stack: int = 1
     """Number of successive observations shown to the agent at once; a single picture shows no velocities."""
@@ -152,6 +154,22 @@ class SACSettings(Settings):
     """Weight of the new parameters in an update of the target networks."""
     ent_coef: str = "auto_0.05"
     """Weight of the entropy, tuned automatically from the value after the underscore."""
+    critic_arch: tuple[int, ...] = ()
+    """Hidden layers of the critics; none for those of ``net_arch``. They tell actions apart in each state, which takes
+    more than choosing one. In torch only.
+    """
+    return_steps: int = 1
+    """Steps whose rewards are added up before values are relied on; what the policy would have done meanwhile is
+    neglected. In torch only.
+    """
+    target_entropy: float = -1.0
+    """Entropy that its weight is tuned for, for each number of an action [nat]; that of uniform ones is 0.69."""
+    target_entropy_end: float | None = None
+    """The same at the end of a run, to which it changes linearly: hands that noise shakes do not learn to keep still.
+    In torch only.
+    """
+    beta2: float = 0.999
+    """Decay rate of Adam's mean of squared gradients per step. In torch only."""
     sampled_goals: int = 4
     """Relabelled samples for each sample of the replay buffer, in hindsight experience replay only."""
     layer_norm: bool = True

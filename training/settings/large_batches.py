@@ -1,21 +1,23 @@
-"""Settings of PPO for large batches: what numbers tuned for some tens of environments become with many times as many.
+"""Settings for large batches: what numbers tuned for some tens of environments become with many times as many.
 
 With a thousand environments a rollout of the usual length would have so many samples that a run were over after a
 dozen updates. Rollouts become shorter than episodes instead, and other things follow from that;
-docs/lab/large_batches.md has what each is worth.
+docs/lab/large_batches.md has what each is worth. Soft actor-critic takes as many gradient steps as ever, on larger
+batches of samples.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.algorithms import PPOSettings, SACSettings
 
 TIMES_AS_MANY = 4
 """Environments from which a batch is large, as a multiple of what an id is tuned for."""
 ON_GPU = 1024
-"""Environments that PPO takes on a GPU unless told otherwise."""
+"""Environments that learners in torch take on a GPU unless told otherwise."""
 SIZES = (1024, 4096)
 """Size classes: a batch belongs to the largest that is not above it, or to the first."""
 
@@ -85,3 +87,21 @@ def for_batch(env_id: str, tuned: PPOSettings, num_envs: int) -> PPOSettings:
         stagger=True,
         scale_values=True,
     )
+
+
+def soft_for_batch(tuned: SACSettings, num_envs: int) -> SACSettings:
+    """Return settings of soft actor-critic for a batch of another size: the tuned ones, if it is not large.
+
+    A large one takes as many steps, and gradient steps between them, each on as many more samples: a GPU does either in
+    about the same time. Memory and random steps grow likewise.
+
+    Args:
+        tuned: numbers for ``tuned.num_envs`` environments.
+        num_envs: how many there are to be.
+    """
+    if num_envs < TIMES_AS_MANY * tuned.num_envs:
+        return dataclasses.replace(tuned, num_envs=num_envs)
+    more = num_envs / tuned.num_envs
+    names = ("total_timesteps", "batch_size", "buffer_size", "learning_starts")
+    changed: dict[str, Any] = {name: int(more * getattr(tuned, name)) for name in names}
+    return dataclasses.replace(tuned, num_envs=num_envs, **changed)

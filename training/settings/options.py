@@ -13,6 +13,7 @@ import tyro
 from pbd_gym.envs.core.data.presets import with_defaults
 from pbd_gym.training.settings import large_batches, tuned
 from pbd_gym.training.settings.algorithms import (
+    IN_TORCH,
     Algorithm,
     Approach,
     Library,
@@ -38,17 +39,17 @@ class TrainArgs:
     algorithm: Algorithm = "ppo"
     """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
     library: Library | None = None
-    """training library: torch alone, for PPO on vectors and its default, or sb3: Stable-Baselines3, the default for
-    everything else
+    """training library: torch alone, for PPO and SAC on vectors and their default, or sb3: Stable-Baselines3, the
+    default for everything else
     """
     out: Path | None = None
-    """folder of the run; runs/ID-ALGORITHM-SEED by default, and runs/ID-ppo-sb3-SEED for PPO of Stable-Baselines3"""
+    """folder of the run; runs/ID-ALGORITHM-SEED by default, with -sb3 after an algorithm that torch has too"""
     seed: int = 0
     """seed of the network, the noise and the environments"""
     total_timesteps: int | None = None
     """environment steps of the whole run"""
     num_envs: int | None = None
-    """environments in the batch; a thousand on a GPU by default. Other settings of PPO in torch follow from it"""
+    """environments in the batch; a thousand on a GPU by default. Other settings of learners in torch follow from it"""
     n_steps: int | None = None
     """steps per environment between updates of PPO"""
     n_epochs: int | None = None
@@ -63,6 +64,10 @@ class TrainArgs:
     """decay of generalised advantage estimation of PPO"""
     clip_range: float | None = None
     """largest change of the probability ratio of PPO"""
+    gradient_steps: int | None = None
+    """gradient steps of SAC between steps of the batch"""
+    buffer_size: int | None = None
+    """capacity of SAC's replay buffer in steps"""
     log_std_init: float | None = None
     """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
@@ -109,7 +114,7 @@ class TrainArgs:
     def settings(self) -> Settings:
         """Return the tuned numbers of the id, overridden by those of the command line.
 
-        Those of PPO in torch are for the number of environments: :mod:`pbd_gym.training.settings.large_batches`.
+        Those of learners in torch are for the number of environments: :mod:`pbd_gym.training.settings.large_batches`.
 
         Raises:
             ValueError: for a number that belongs to another algorithm.
@@ -128,10 +133,13 @@ class TrainArgs:
         others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})
         if others:
             raise ValueError(f"{option(others[0])} is of another algorithm than {self.algorithm}")
-        if isinstance(found, PPOSettings) and self.library != "sb3" and seen not in (*PIXEL_MODES, "goal"):
+        if self.algorithm in IN_TORCH and self.library != "sb3" and seen not in (*PIXEL_MODES, "goal"):
             on_gpu = self.env_kwargs.get("device", self.device).startswith("cuda")
-            usual = large_batches.ON_GPU if on_gpu else found.num_envs
-            found = large_batches.for_batch(self.env_id, found, self.num_envs or usual)
+            number = self.num_envs or (large_batches.ON_GPU if on_gpu else found.num_envs)
+            if isinstance(found, PPOSettings):
+                found = large_batches.for_batch(self.env_id, found, number)
+            elif isinstance(found, SACSettings):
+                found = large_batches.soft_for_batch(found, number)
         return dataclasses.replace(found, **given)
 
     def everything(self) -> tuple[Settings, dict[str, Any], dict[str, Any]]:
@@ -167,7 +175,7 @@ class SweepArgs:
     algorithms: tuple[Approach, ...] = ("ppo",)
     """algorithms of pbd-gym train, and imitation: pbd-gym imitate"""
     libraries: tuple[Library, ...] = ("torch",)
-    """libraries for PPO: torch, sb3 or both"""
+    """libraries for PPO and SAC: torch, sb3 or both"""
     seeds: tuple[int, ...] = (0, 1, 2)
     """seeds, one run each"""
     cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -168,8 +168,9 @@ def test_what_goes_on_learns_once_its_replay_buffer_has_filled(
     """Guards --resume of SAC: hindsight had no episode to sample, SAC began with a buffer of a single step."""
     settings = dataclasses.replace(SAC, total_timesteps=160, gradient_steps=1)
     monkeypatch.setitem(tuned.TABLE[algorithm], "PBDRope-v0", settings)
-    arguments = ["train", "PBDRope-v0", "--algorithm", algorithm, "--eval-episodes", "1", "--evaluations", "1",
-                 "--no-gif", "--no-progress", "--out", str(tmp_path), "--env-kwargs", "max_episode_steps", "4",
+    arguments = ["train", "PBDRope-v0", "--algorithm", algorithm, "--library", "sb3", "--eval-episodes", "1",
+                 "--evaluations", "1", "--no-gif", "--no-progress", "--out", str(tmp_path), "--env-kwargs",
+                 "max_episode_steps", "4",
                  "starts", "5", "particles", "9"]  # fmt: skip
     learned, begun = [], []
     learn, reset = CLASSES[algorithm].train, TaskVectorEnv.reset  # type: ignore[attr-defined]

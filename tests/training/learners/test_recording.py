@@ -10,10 +10,16 @@ from numpy.testing import assert_array_equal
 from torch import Tensor
 
 from pbd_gym.runtime.recording import Recording
-from pbd_gym.training.learners.torch_ppo import Trainer, make
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import Trainer
+from pbd_gym.training.learners.torch_sac import SoftTrainer
+from pbd_gym.training.settings.algorithms import PPOSettings, SACSettings
 from tests.training.learners.tape import Taped
 
+SOFT = SACSettings(
+    400, num_envs=4, batch_size=16, buffer_size=100, learning_starts=80, gradient_steps=2, train_freq=2, net_arch=(16,),
+    standardise=True, return_steps=3,
+)  # fmt: skip
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 7, "threads": 1}
 SETTINGS = PPOSettings(
@@ -84,6 +90,45 @@ def test_replays_train_as_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.equal(found.agent.state_dict()[name], value), name
     for name, value in expected.env.unwrapped.get_state().items():
         assert_array_equal(found.env.unwrapped.get_state()[name], value, name)
+
+
+def soft(device: torch.device) -> SoftTrainer:
+    return SoftTrainer(make("PBDRope-v0", 4, device, **SMALL), SOFT, 3, device)
+
+
+def check_soft(found: SoftTrainer, expected: SoftTrainer, **tolerances: float) -> None:
+    """Compare weights and the replay buffer, which is full."""
+    for name, value in expected.agent.state_dict().items():
+        torch.testing.assert_close(found.agent.state_dict()[name], value, msg=name, **tolerances)
+    torch.testing.assert_close(found.replay.table, expected.replay.table, **tolerances)
+    assert found.replay.place == expected.replay.place
+
+
+def test_replays_of_soft_actor_critic_train_as_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the same of steps with a replay buffer, which goes round, and of the updates between them."""
+    trainers = []
+    for waits in (True, False):
+        trainer = soft(CPU)
+        trainer.adam.param_groups[0]["lr"] = torch.tensor(1e-3)
+        if not waits:
+            trainer.env.unwrapped.outputs.go_on()
+            taped = Taped(monkeypatch)
+        assert len(list(trainer.learn())) == 2
+        trainers.append(trainer)
+    assert taped.replays == 2 * (50 - 10 - 3)  # of steps, and of gradient steps; ten more were random
+    check_soft(*trainers, atol=0.0, rtol=0.0)
+
+
+@pytest.mark.gpu
+def test_graphs_of_soft_actor_critic_train_as_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = torch.device("cuda:0")
+    found = soft(device)
+    assert len(list(found.learn())) == 2
+    assert found._collect._graph is not None and found._learn._graph is not None  # type: ignore[attr-defined]
+    monkeypatch.setattr(Recording, "__call__", lambda recording: recording.function())
+    expected = soft(device)
+    assert len(list(expected.learn())) == 2
+    check_soft(found, expected, atol=2e-3, rtol=2e-2)
 
 
 @pytest.mark.gpu

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,10 +17,12 @@ from pbd_gym.training.agents.perceptrons import Tanh
 from pbd_gym.training.learners import ranks
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_agent import Agent
-from pbd_gym.training.learners.torch_ppo import SURENESS, Trainer, make
+from pbd_gym.training.learners.torch_batches import make
+from pbd_gym.training.learners.torch_ppo import SURENESS, Trainer
 from pbd_gym.training.learners.torch_rollouts import Rollout
 from pbd_gym.training.settings.algorithms import RANDOM_STEPS, PPOSettings
 from pbd_gym.training.settings.tuned import TABLE
+from tests.training.learners.points import Points, evaluate
 
 CPU = torch.device("cpu")
 
@@ -29,45 +30,6 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
-
-
-class Points:
-    """A point has to be led to the origin within ten steps; the fewer it takes, the better."""
-
-    num_envs = 32
-    single_observation_space = SimpleNamespace(shape=(2,))
-    single_action_space = SimpleNamespace(shape=(2,))
-
-    def reset(self, seed: int) -> tuple[Tensor, dict[str, Any]]:
-        self.random = torch.Generator().manual_seed(seed)
-        self.elapsed = 0
-        self.places = self._draw()
-        return self.places.clone(), {}
-
-    def _draw(self) -> Tensor:
-        return 2.0 * torch.rand(self.num_envs, 2, generator=self.random) - 1.0
-
-    def step(self, action: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
-        self.places += 0.3 * action
-        self.elapsed += 1
-        reward = -self.places.norm(dim=1)
-        over = torch.full((self.num_envs,), self.elapsed == 10)
-        info: dict[str, Any] = {}
-        if over.all():
-            results = {"normalized_performance": reward, "is_success": reward > -0.1}
-            info = {"final_obs": self.places.clone(), "final_info": results}
-            self.places, self.elapsed = self._draw(), 0
-        return self.places.clone(), reward, torch.zeros_like(over), over, info
-
-
-@torch.no_grad()
-def evaluate(agent: Agent, env: Any, seed: int) -> dict[str, float]:
-    """Run one episode in every environment of a batch whose episodes end together."""
-    observation, info = env.reset(seed=seed)[0], {}
-    while "final_info" not in info:
-        observation, *_, info = env.step(agent.act(observation))
-    names = ("is_success", "normalized_performance")
-    return {name: float(info["final_info"][name].float().mean()) for name in names}
 
 
 def test_it_learns() -> None:
@@ -335,9 +297,11 @@ def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
     one, two = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     assert one["updates"] == two["updates"] == 4  # 512 steps of 2 x 4 environments, 16 steps an update
     assert one["moved"] > 1e-3
+    assert one["soft steps"] == 512 and one["soft updates"] == 1
     assert not torch.equal(one["first"], two["first"])
-    for name, value in one["agent"].items():
-        assert torch.equal(value, two["agent"][name]), name
+    for kind in ("agent", "soft"):
+        for name, value in one[kind].items():
+            assert torch.equal(value, two[kind][name]), name
 
 
 def test_weights_that_differ_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from pbd_gym.training.settings import large_batches, tuned
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.algorithms import PPOSettings, SACSettings
 from pbd_gym.training.settings.options import TrainArgs
 
 
@@ -43,6 +45,18 @@ def test_a_thousand_environments_take_at_most_four_times_the_steps(env_id: str) 
 def test_a_batch_four_times_as_large_has_shorter_rollouts() -> None:
     """Guards PBDCloth-v0 with 4,096 environments, which came to 53 % with 32 steps and to 97 % with 16."""
     assert [asked(num_envs=count).n_steps for count in (1024, 4096, 8192)] == [32, 16, 16]
+
+
+def test_soft_actor_critic_learns_from_more_samples() -> None:
+    """Guards its steps of the batch and gradient steps, of which there are as many, and that the memory grows too."""
+    base = TrainArgs(algorithm="sac").settings()
+    few, many = (TrainArgs(algorithm="sac", num_envs=count).settings() for count in (65, 4 * base.num_envs))
+    assert isinstance(base, SACSettings) and isinstance(many, SACSettings)
+    assert few == dataclasses.replace(base, num_envs=65)
+    for name in ("num_envs", "total_timesteps", "batch_size", "buffer_size", "learning_starts"):
+        assert getattr(many, name) == 4 * getattr(base, name), name
+    assert many.gradient_steps == base.gradient_steps and many.learning_rate == base.learning_rate
+    assert TrainArgs(algorithm="sac", device="cuda:0").settings().num_envs == large_batches.ON_GPU
 
 
 def test_a_gpu_has_a_thousand() -> None:

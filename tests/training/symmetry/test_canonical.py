@@ -93,13 +93,15 @@ def test_a_batch_in_canonical_images_is_the_same_batch(batch: Any) -> None:
     policy = agent(batch, canonical)
     plain = dataclasses.replace(policy, canonical=None)
     tensors = gym.make_vec(ID, 8, output="torch", **SMALL)
-    inside = InImages(tensors, canonical)
+    inside = InImages(tensors, canonical, torch.device("cpu"))
     observation, image = batch.reset(seed=3)[0], inside.reset(seed=3)[0]
     for _ in range(6):
         observation = batch.step(policy(observation))[0]
         image = inside.step(torch.as_tensor(plain(image.numpy())))[0]
         assert (image.numpy() == canonical.observations(observation, canonical.choose(observation))).all()
     tensors.close()
+    chosen = canonical.choose(seen(batch))
+    assert len(np.unique(chosen)) > 8 and (inside.images.choose(torch.as_tensor(seen(batch))).numpy() == chosen).all()
 
 
 def test_an_agent_in_images_is_refined_past_the_ends_of_episodes(batch: Any) -> None:
