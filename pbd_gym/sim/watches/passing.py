@@ -51,7 +51,9 @@ class PassingWatch:
         ends = scene.lines[np.isin(self._owner[scene.lines], ropes).all(axis=1)]
         self._ends = ends[np.argsort(self._owner[ends[:, 0]], kind="stable")]
         # A segment of padding completes the last chunk.
-        self._order = np.pad(np.arange(len(self._ends)), (0, -len(self._ends) % CHUNK), mode="edge") if len(ends) else ends
+        self._order = (
+            np.pad(np.arange(len(self._ends)), (0, -len(self._ends) % CHUNK), mode="edge") if len(ends) else ends
+        )
         self._beside = self._find_beside(scene)
         self._before = np.zeros(0)
         self._solids = self._find_solids(scene)
