@@ -20,7 +20,7 @@ from pbd_gym.scene.rigid_bodies import RigidBody
 
 FELT = 0.8
 """Factor of what still fluid in its place would make up near its surface: at 0.82 a wide plank floats 4 % of its height
-too high, at 0.8 1 % too high and a cube 2 % too low. The less it is, the fewer layers of particles stay below what sinks.
+too high, at 0.8 1 % too high, and a cube 2 % too low. The less it is, the fewer layers stay below what sinks.
 """
 SAME_VOLUME = 0.02
 """Difference between the volumes given for a rigid body's particles and those of its mesh up to which they mean it."""

@@ -150,7 +150,7 @@ def test_a_body_of_nearly_the_density_of_water_does_not_stick(soft: bool) -> Non
 def test_wide_bodies_have_no_holes_for_water() -> None:
     """Guards wide bodies, which water entered where samples had got next to nothing: a plank of 0.9 sank to the floor.
 
-    Half a spacing beneath the face of a plank, fluid feels nowhere less than three quarters of what it feels on average.
+    Half a spacing beneath the face of a plank, fluid feels nowhere less than three quarters of the average.
     """
     s, half = 0.01, np.array([0.15, 0.02, 0.1])
     scene = Scene(contact_radius=0.5 * s)
