@@ -238,7 +238,7 @@ def test_a_knot_goes_on_from_what_is_saved() -> None:
     pulled = knotted(10, num_envs=3, lanes=4)
     state = pulled.solver.state()
     state.hold([[pulled.ropes[0][0], pulled.ropes[0][-1]]] * 3)
-    pull(pulled, state, 0.34, 0)
+    pull(pulled, state, 0.3, 0)
     saved = state.save()
     assert np.abs(saved["memory"]).max() > 0.9
     pull(pulled, state, 0.01, 2)

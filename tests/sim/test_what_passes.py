@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import warnings
 from typing import Any
 
@@ -14,6 +15,7 @@ from pbd_gym import Fabric, Model, RopeMaterial, Scene, SoftMaterial, Solver
 from pbd_gym.geometry import ball, box
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.surfaces import crossings
+from pbd_gym.sim.watches.passing import PassingWatch
 from pbd_gym.sim.watches.speeds import SpeedWatch
 
 STEP = 1 / 60
@@ -215,3 +217,82 @@ def test_a_rope_holds_what_its_mass_holds(speed: float, density: float, pinned: 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SpeedWatch(Model(scene)).look(FakeState(Model(scene), x, v), STEP, wanted)
+
+
+PASSED = "gone through|are inside"
+
+
+def said_of_passing(scene: Scene, substeps: int, seconds: float) -> tuple[np.ndarray, list[str]]:
+    """Step a scene, and return where everything is then, and what was said of passages."""
+    solver = Solver(Model(scene), substeps, compensate=False, double=False)
+    state, control = solver.state(), solver.control()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(round(seconds / STEP)):
+            solver.step(state, control, STEP)
+    return state.get_positions()[0], [str(w.message) for w in said if re.search(PASSED, str(w.message))]
+
+
+def test_ropes_of_springs_pass_in_no_silence() -> None:
+    """Guards silence: 20 g on a rope of springs over another hold with 100 substeps; with 20 not, and it is said."""
+    scene, turn, count = Scene(), 0.00816, 41
+    lying = np.asarray(scene.add_rope(np.linspace((-0.15, 0, 0), (0.15, 0, 0), count), RopeMaterial(0.05), lines=False))
+    along = np.linspace(-0.14, 0.14, count)
+    arc = np.clip(along / turn, -0.5 * np.pi, 0.5 * np.pi)
+    hook = np.c_[np.full(count, 5e-4), turn * np.cos(arc) - np.abs(along - turn * arc), turn * np.sin(arc)]
+    hung = np.asarray(scene.add_rope(hook, RopeMaterial(0.05), lines=False))
+    for rope in (lying, hung):
+        scene.add_particle_contacts(rope, 0.004, 0.3)
+    scene.pin(lying[[0, -1]])
+    for end in (hung[0], hung[-1]):
+        scene.mass[end] += 0.01
+        scene.inv_mass[end] = 1.0 / scene.mass[end]
+    for substeps, holds in ((100, True), (20, False)):
+        x, said = said_of_passing(scene, substeps, 0.4)
+        assert (x[hung, 1].max() > x[lying, 1].min()) == holds
+        assert len(said) == (not holds)
+    assert "the rope of particles 0 to 40 and the rope of particles 41 to 81 have gone through each other" in said[0]
+
+
+def test_a_ball_in_foam_is_said() -> None:
+    """Guards silence: a ball of steel lies on foam with 20 substeps, and passes into it with 4, which is said."""
+    scene = Scene()
+    foam = scene.add_soft_body(box((4, 4, 4), (0.16, 0.16, 0.16)), SoftMaterial(300.0, 1e4, 0.45), (0.0, 0.1, 0.0))
+    scene.add_particle_contacts(foam.indices, 0.02, 0.5)
+    scene.pin(foam.indices[scene.positions[foam.indices, 1] < 0.03])
+    steel = scene.add_rigid_body(ball(0.035, 6), 7800.0, 0.014, position=(0.0, 0.236, 0.0))
+    for substeps, holds in ((20, True), (4, False)):
+        x, said = said_of_passing(scene, substeps, 0.4)
+        assert (x[steel.indices, 1].min() > 0.1) == holds
+        assert len(said) == (not holds)
+    assert "particles of the rigid body of particles 125 to" in said[0]
+    assert "are inside the body of particles 0 to 124 in environment 0" in said[0]
+
+
+def test_bends_and_near_misses_are_no_passages() -> None:
+    """Guards against cries of wolf: a rope that folds flat within a step, and one that flies past another."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    ropes = [np.asarray(scene.add_rope([(0.01 * k, 0.1 * n, 0.0) for k in range(12)])) for n in range(2)]
+    for rope in ropes:
+        scene.add_particle_contacts(rope, 0.004)
+    model, still = Model(scene), np.zeros((1, scene.particle_count, 3))
+    turned = scene.positions[ropes[1]] @ np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+    fold = scene.positions[ropes[0]].copy()
+    fold[6:] = fold[5::-1] + np.array([0.005, 1e-3, 0.0])
+
+    def said(first: np.ndarray, then: np.ndarray) -> bool:
+        watch = PassingWatch(model)
+        watch.begin(FakeState(model, first, still))
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            watch.look(FakeState(model, then, still), STEP, 10)
+        return bool(found)
+
+    start = scene.positions[None].copy()
+    start[0, ropes[1]] = turned + np.array([0.053, 0.0, -0.05])
+    past, through = start.copy(), start.copy()
+    past[0, ropes[1]] += [0.2, -0.2, 0.0]
+    through[0, ropes[1]] -= [0.0, 0.2, 0.0]
+    folded = start.copy()
+    folded[0, ropes[0]] = fold
+    assert [said(start, x) for x in (start, past, folded, through)] == [False, False, False, True]

@@ -1,0 +1,227 @@
+"""Passing: a warning when ropes have gone through each other, or particles of a body into a soft body.
+
+Speeds (:mod:`pbd_gym.sim.watches.speeds`) and pulls (:mod:`pbd_gym.sim.watches.pulls`) are warned of before anything
+passes, by laws that know of lines, impacts and cloth only. What hangs from a rope of springs, or lies on foam, can pass
+without either. So the outcome is checked as well: segments of ropes that have crossed within a control step, and
+particles of other bodies inside a tetrahedron. Contacts that hold allow neither.
+
+Both look at one environment in a step, each at its turn, so that the cost does not grow with the batch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.sim.watches.bodies import ROPE, Bodies, find_bodies
+
+CHUNK = 8
+"""Number of segments whose boxes are compared together."""
+TIMES = np.linspace(0.0, 1.0, 5)
+"""Times of a step between which two segments may come to lie in one plane once."""
+HALVINGS = 30
+"""Number of bisections that locate that time."""
+BESIDE = 2.0
+"""Distance along a rope within which segments are not compared, in contact distances: a sharp bend is no passage."""
+SELDOM = 4
+"""Number of steps between checks of soft bodies: what sinks into one stays there for longer."""
+FLAT = 0.01
+"""Smallest volume of a tetrahedron that counts, in its volume at rest: one that is crushed has no inside."""
+
+
+class PassingWatch:
+    """Checks after each step whether ropes, or bodies and soft bodies, have passed into each other; warns once."""
+
+    def __init__(self, model: Any, quiet: bool = False) -> None:
+        """Find the ropes and soft bodies that collide, unless nothing shall be said or reading would delay a GPU."""
+        self.watching = not (quiet or model.device.is_cuda) and bool(model.contact_count)
+        """Whether there is anything to check: a rope or soft body that collides, and no warning so far."""
+        self._steps = 0
+        if not self.watching:
+            return
+        scene, self._lanes, self._count = model.scene, model.lanes, model.num_envs
+        bodies = find_bodies(scene)
+        self._bodies = bodies
+        self._owner = np.full(scene.particle_count, -1)
+        self._owner[bodies.members] = np.repeat(np.arange(bodies.count), [p.stop - p.start for p in bodies.parts])
+        ropes = np.flatnonzero(bodies.kind == ROPE)
+        ends = scene.lines[np.isin(self._owner[scene.lines], ropes).all(axis=1)]
+        self._ends = ends[np.argsort(self._owner[ends[:, 0]], kind="stable")]
+        # A segment of padding completes the last chunk.
+        self._order = (
+            np.pad(np.arange(len(self._ends)), (0, -len(self._ends) % CHUNK), mode="edge") if len(ends) else ends
+        )
+        self._beside = self._find_beside(scene)
+        self._before = np.zeros(0)
+        self._solids = self._find_solids(scene)
+        self.watching = len(self._ends) > 1 or bool(self._solids)
+
+    def _find_beside(self, scene: Any) -> np.ndarray:
+        """Return within how many segments those of each rope are not compared, shape (bodies,), int."""
+        found = np.zeros(self._bodies.count, dtype=np.int64)
+        length = np.linalg.norm(np.diff(scene.positions[self._ends], axis=1)[:, 0], axis=1)
+        for body in np.unique(self._owner[self._ends[:, 0]]).tolist():
+            mean = float(length[self._owner[self._ends[:, 0]] == body].mean())
+            found[body] = 1 + np.ceil(2.0 * BESIDE * float(self._bodies.radius[body]) / max(mean, 1e-30))
+        return found
+
+    def _find_solids(self, scene: Any) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """Return the bodies with tetrahedra, where there are others: the body, its tetrahedra, their volumes [m^3]."""
+        owner = self._owner[scene.tets]
+        whole = (owner >= 0).all(axis=1)
+        if self._bodies.count < 2 or not whole.any():
+            return []
+        found = []
+        for body in np.unique(owner[whole, 0]).tolist():
+            mine = whole & (owner[:, 0] == body)
+            found.append((body, scene.tets[mine], scene.tet_volumes[mine]))
+        return found
+
+    def _places(self, state: Any) -> np.ndarray:
+        """Return the positions of the environment whose turn it is [m], shape (n, 3), without a copy."""
+        env = self._steps % self._count
+        found: np.ndarray = state.positions_scalar.numpy()[env // self._lanes, :, :, env % self._lanes]
+        return found
+
+    def begin(self, state: Any) -> None:
+        """Note where ropes are before a step."""
+        if len(self._ends) > 1:
+            self._before = self._places(state)[self._ends].astype(np.float64)
+
+    def look(self, state: Any, ctrl_dt: float, substeps: int) -> None:
+        """Warn if something has passed in a step of ``ctrl_dt`` seconds."""
+        said, env = "", self._steps % self._count
+        if len(self._ends) > 1:
+            said = self._look_at_ropes(self._places(state)[self._ends].astype(np.float64))
+        if not said and self._solids and self._steps // self._count % SELDOM == 0:
+            said = self._look_at_solids(self._places(state))
+        self._steps += 1
+        if said:
+            self.watching = False
+            warnings.warn(
+                f"{said} in environment {env}: contacts did not keep them apart with substeps of "
+                f"{1e3 * ctrl_dt / substeps:.3g} ms. What they hold grows with the square of the number of substeps, "
+                "and with the masses and radii of the particles that touch",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def _look_at_ropes(self, now: np.ndarray) -> str:
+        """Return what to say of segments that have crossed, with their ends after the step, shape (s, 2, 3) [m]."""
+        i, j = self._candidates(self._before, now)
+        if not len(i):
+            return ""
+        start = [self._before[i, 1] - self._before[i, 0], self._before[j, 1] - self._before[j, 0],
+                 self._before[j, 0] - self._before[i, 0]]  # fmt: skip
+        end = [now[i, 1] - now[i, 0], now[j, 1] - now[j, 0], now[j, 0] - now[i, 0]]
+        through = np.flatnonzero(_crossings(start, end) % 2)
+        if not len(through):
+            return ""
+        one, other = self._owner[self._ends[i[through[0]], 0]], self._owner[self._ends[j[through[0]], 0]]
+        if one == other:
+            return f"{self._name(one)} has gone through itself"
+        return f"{self._name(one)} and {self._name(other)} have gone through each other"
+
+    def _candidates(self, before: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of segments whose swept boxes meet, but for those beside each other in a rope."""
+        low = np.minimum(before, now).min(axis=1)
+        high = np.maximum(before, now).max(axis=1)
+        chunks = self._order.reshape(-1, CHUNK)
+        lower, upper = low[chunks].min(axis=1), high[chunks].max(axis=1)
+        a, b = np.triu_indices(len(chunks))
+        near = ((lower[a] <= upper[b]) & (lower[b] <= upper[a])).all(axis=1)
+        i = np.repeat(chunks[a[near]], CHUNK, axis=1).ravel()
+        j = np.tile(chunks[b[near]], CHUNK).ravel()
+        side = self._owner[self._ends[:, 0]]
+        wanted = (side[i] != side[j]) | (j - i > self._beside[side[i]])
+        i, j = i[wanted & (i < j)], j[wanted & (i < j)]
+        meet = ((low[i] <= high[j]) & (low[j] <= high[i])).all(axis=1)
+        i, j = i[meet], j[meet]
+        joined = (self._ends[i][:, :, None] == self._ends[j][:, None, :]).any(axis=(1, 2))
+        return i[~joined], j[~joined]
+
+    def _look_at_solids(self, x: np.ndarray) -> str:
+        """Return what to say of particles inside tetrahedra of another body, with all positions [m]."""
+        members = self._bodies.members
+        for body, tets, volumes in self._solids:
+            corners = x[tets].astype(np.float64)
+            low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+            points = x[members]
+            near = members[((points > low) & (points < high)).all(axis=1) & (self._owner[members] != body)]
+            if not len(near):
+                continue
+            inside = near[_inside(x[near].astype(np.float64), corners, volumes)]
+            if len(inside):
+                other = self._owner[inside[0]]
+                count = int((self._owner[inside] == other).sum())
+                return f"{count} particles of {self._name(other)} are inside {self._name(body)}"
+        return ""
+
+    def _name(self, body: int) -> str:
+        """Return what to call a body."""
+        return name_of(self._bodies, body)
+
+
+def name_of(bodies: Bodies, body: int) -> str:
+    """Return what to call a colliding body: its kind and particles."""
+    members = bodies.members[bodies.parts[body]]
+    kind = ("the rope", "the cloth", "the rigid body" if bodies.rigid[body] else "the body")[bodies.kind[body] - ROPE]
+    return f"{kind} of particles {members.min()} to {members.max()}"
+
+
+def _crossings(start: list[np.ndarray], end: list[np.ndarray]) -> np.ndarray:
+    """Return how often the segments of each pair have met while they moved evenly, shape (k,), int.
+
+    Args:
+        start: vectors along the first and the second segment, and from one beginning to the other, shape (k, 3) [m].
+        end: the same after the step.
+    """
+
+    def at(t: Any, pairs: Any = slice(None)) -> list[np.ndarray]:
+        return [a[pairs] + t * (b[pairs] - a[pairs]) for a, b in zip(start, end, strict=True)]
+
+    def volume(t: Any, pairs: Any = slice(None)) -> np.ndarray:
+        u, v, w = at(t, pairs)
+        return np.asarray((np.cross(u, v) * w).sum(axis=1))
+
+    signs = np.array([volume(t) > 0.0 for t in TIMES])
+    found = np.zeros(len(start[0]), dtype=np.int64)
+    for k, (first, last) in enumerate(itertools.pairwise(TIMES)):
+        pairs = np.flatnonzero(signs[k] != signs[k + 1])
+        if not len(pairs):
+            continue
+        low, high = np.full((len(pairs), 1), first), np.full((len(pairs), 1), last)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            same = ((volume(middle, pairs) > 0.0) == signs[k, pairs])[:, None]
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        u, v, w = at(high, pairs)
+        normal = np.cross(u, v)
+        square = np.maximum((normal * normal).sum(axis=1), 1e-300)
+        p = (np.cross(w, v) * normal).sum(axis=1) / square
+        q = (np.cross(w, u) * normal).sum(axis=1) / square
+        found[pairs] += (p >= 0.0) & (p <= 1.0) & (q >= 0.0) & (q <= 1.0)
+    return found
+
+
+def _inside(points: np.ndarray, corners: np.ndarray, volumes: np.ndarray) -> np.ndarray:
+    """Return which points are inside a tetrahedron, shape (k,), bool.
+
+    Args:
+        points: [m], shape (k, 3).
+        corners: of the tetrahedra [m], shape (m, 4, 3).
+        volumes: at rest [m^3], shape (m,).
+    """
+    reached = ((corners.min(axis=1) <= points.max(axis=0)) & (points.min(axis=0) <= corners.max(axis=1))).all(axis=1)
+    corners, volumes = corners[reached], volumes[reached]
+    sides = (corners[:, 1:] - corners[:, :1]).swapaxes(1, 2)
+    sound = np.linalg.det(sides) > 6.0 * FLAT * volumes
+    if not sound.any():
+        return np.zeros(len(points), dtype=bool)
+    first, inverse = corners[sound, 0], np.linalg.inv(sides[sound])
+    shares = np.einsum("mij,mkj->mki", inverse, points[None] - first[:, None])
+    found: np.ndarray = ((shares > 0.0).all(axis=2) & (shares.sum(axis=2) < 1.0)).any(axis=0)
+    return found
