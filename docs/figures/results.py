@@ -1,15 +1,13 @@
 """Writes the tables of docs/results.md and docs/lab/seeds.md from the files in docs/results, between their marks.
 
-Run ``python -m docs.figures.results``. With ``--baselines expert.json random.json``, files of ``pbd-gym benchmark
---policy expert`` and ``random``, docs/results/baselines.csv is written first. Other files come of ``pbd-gym sweep
---export docs/results`` and ``pbd-gym plan``.
+Run ``python -m docs.figures.results``. The files come of :mod:`docs.figures.remake`, ``pbd-gym sweep --export
+docs/results`` and ``pbd-gym plan``.
 """
 
 from __future__ import annotations
 
 import csv
 import itertools
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -98,27 +96,29 @@ def newly_trained(method: str) -> set[str]:
     return {result["id"] for result in read_results(path)} if path.is_file() else set()
 
 
-def named(env_id: str, method: str) -> str:
-    """Return an id as a table has it, with a dagger if runs of a method on it are older than its physics."""
-    old = runs_of(env_id, method) and env_id not in newly_trained(method)
+def named(env_id: str, old: bool) -> str:
+    """Return an id as a table has it, with a dagger if its runs are older than its physics."""
     return f"`{env_id}`{OLD if old else ''}"
 
 
 def table() -> str:
     """Return the table of PPO in Markdown, beside experts and random actions."""
-    rows = []
+    rows, new = [], newly_trained("ppo")
     baselines = {row["id"]: row for row in rows_of("baselines.csv")}
     for entry in ENTRIES:
         known = baselines.get(entry.id, {})
         expert = f"{known['expert_success'].rstrip('%')}, {known['expert']}" if known.get("expert") else ""
-        rows.append([named(entry.id, "ppo"), *summary(runs_of(entry.id, "ppo")), expert, known.get("random", "")])
+        runs = runs_of(entry.id, "ppo")
+        name = named(entry.id, bool(runs) and entry.id not in new)
+        rows.append([name, *summary(runs), expert, known.get("random", "")])
     return markdown(("id", "success of PPO [%]", "performance", "expert", "random"), rows)
 
 
 def imitations() -> str:
     """Return the table of imitation in Markdown."""
     runs = {entry.id: runs_of(entry.id, IMITATION) for entry in ENTRIES}
-    rows = [[named(env_id, IMITATION), *summary(found)] for env_id, found in runs.items() if found]
+    new = newly_trained(IMITATION)
+    rows = [[named(env_id, env_id not in new), *summary(found)] for env_id, found in runs.items() if found]
     return markdown(("id", "success of imitation [%]", "performance"), rows)
 
 
@@ -163,8 +163,6 @@ def put_table(page: Path, table: str, which: int = 0) -> None:
 
 def main() -> None:
     """Put the tables into the pages."""
-    if "--baselines" in sys.argv:
-        write_baselines([Path(name) for name in sys.argv[sys.argv.index("--baselines") + 1 :]])
     put_table(DOCS / "results.md", table())
     put_table(DOCS / "results.md", imitations(), 1)
     put_table(DOCS / "lab" / "seeds.md", seeds())

@@ -68,25 +68,36 @@ class WetSolids:
     """Sum of the kernels of still fluid around each sample of a body, times its volume, shape (b,)."""
 
 
-def wet_solids(scene: BaseScene) -> WetSolids:
-    """Return the rigid bodies that are in a fluid as a whole."""
+def wet_rows(scene: BaseScene) -> list[tuple[RigidBody, np.ndarray]]:
+    """Return the rigid bodies that are in a fluid as a whole, each with the rows of its particles among the fluid's
+    boundary samples.
+    """
     fluid = scene.fluid
     assert fluid is not None
-    count = len(fluid.boundary)
-    number, around, volumes, bulk = np.full(count, -1, np.int32), np.zeros(count), fluid.volumes.copy(), []
     place = np.full(scene.particle_count, -1)
-    place[fluid.boundary] = np.arange(count)
+    place[fluid.boundary] = np.arange(len(fluid.boundary))
+    found = []
     for body in scene.rigid_bodies:
         rows = place[body.indices]
         if body.shell or fluid.dimension != 3 or (rows < 0).any():
             continue
         total = float(fluid.volumes[rows].sum())
-        if abs(total * fluid.spacing**3 / body.volumes.sum() - 1.0) > SAME_VOLUME:
-            continue
+        if abs(total * fluid.spacing**3 / body.volumes.sum() - 1.0) <= SAME_VOLUME:
+            found.append((body, rows))
+    return found
+
+
+def wet_solids(scene: BaseScene) -> WetSolids:
+    """Return what the fluid feels of the rigid bodies of :func:`wet_rows`."""
+    fluid = scene.fluid
+    assert fluid is not None
+    count = len(fluid.boundary)
+    number, around, volumes, bulk = np.full(count, -1, np.int32), np.zeros(count), fluid.volumes.copy(), []
+    for body, rows in wet_rows(scene):
         volumes[rows] = even_volumes(body, fluid.volumes[rows], fluid.spacing, fluid.smoothing.amplitude)
         number[rows] = len(bulk)
         around[rows] = _around(body, volumes[rows], fluid.smoothing)
-        bulk.append(total)
+        bulk.append(float(fluid.volumes[rows].sum()))
     return WetSolids(number, np.array(bulk), volumes, around)
 
 

@@ -14,7 +14,7 @@ from pbd_gym.runtime.checks import INT32_MAX
 from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
-from pbd_gym.scene.wet_bodies import wet_solids, yielding
+from pbd_gym.scene.wet_bodies import wet_rows, wet_solids, yielding
 from pbd_gym.sim.upload.arrays import fill
 
 # Cohesion of two neighbours at a distance of q support radii; the largest is 1.
@@ -52,7 +52,7 @@ FALL = 0.03
 
 def longest_substep(scene: BaseScene) -> float:
     """Return the substep [s] up to which rigid bodies in a fluid float as deep as they are heavy; inf without any."""
-    if scene.fluid is None or not np.any(scene.gravity) or not len(wet_solids(scene).bulk):
+    if scene.fluid is None or not np.any(scene.gravity) or not wet_rows(scene):
         return float("inf")
     return float(np.sqrt(FALL * scene.fluid.spacing / np.linalg.norm(scene.gravity)))
 

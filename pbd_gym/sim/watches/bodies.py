@@ -44,6 +44,24 @@ class Bodies:
         """Number of bodies."""
         return len(self.parts)
 
+    def owners(self, particle_count: int) -> np.ndarray:
+        """Return the body of each particle of a scene, -1 for those that do not collide, shape (n,), int."""
+        found = np.full(particle_count, -1)
+        found[self.members] = np.repeat(np.arange(self.count), [part.stop - part.start for part in self.parts])
+        return found
+
+    def rope_ends(self, scene: Any) -> np.ndarray:
+        """Return the ends of the segments of all ropes, in the order of the scene, shape (s, 2), int."""
+        ropes = np.flatnonzero(self.kind == ROPE)
+        ends: np.ndarray = scene.lines[np.isin(self.owners(scene.particle_count)[scene.lines], ropes).all(axis=1)]
+        return ends
+
+    def name(self, body: int) -> str:
+        """Return what to call a body: its kind and particles."""
+        members = self.members[self.parts[body]]
+        kind = ("the rope", "the cloth", "the rigid body" if self.rigid[body] else "the body")[self.kind[body] - ROPE]
+        return f"{kind} of particles {members.min()} to {members.max()}"
+
 
 def find_bodies(scene: Any) -> Bodies:
     """Return the colliding bodies of a scene: particles connected by constraints, or a rigid body, form one."""

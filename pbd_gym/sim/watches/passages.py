@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.contacts import passages as kernels
-from pbd_gym.sim.watches.bodies import ROPE, find_bodies
+from pbd_gym.sim.watches.bodies import find_bodies
 
 
 class Passages:
@@ -22,14 +22,12 @@ class Passages:
     def __init__(self, model: Any) -> None:
         scene, self._model = model.scene, model
         bodies = find_bodies(scene)
-        owner = np.full(scene.particle_count, -1)
-        owner[bodies.members] = np.repeat(np.arange(bodies.count), [part.stop - part.start for part in bodies.parts])
+        owner = bodies.owners(scene.particle_count)
         corners = np.concatenate(
             [np.zeros((0, 3), dtype=np.int64), *(group.indices[group.triangles] for group in scene.particle_contacts)]
         )
         corners = corners[np.argsort(owner[corners[:, 0]], kind="stable")]
-        ropes = np.flatnonzero(bodies.kind == ROPE)
-        ends = scene.lines[np.isin(owner[scene.lines], ropes).all(axis=1)]
+        ends = bodies.rope_ends(scene)
         self.watching = bool((len(corners) and bodies.count > 1) or len(ends) > 2)
         """Whether passages are possible: there is a surface and another body, or a rope."""
         self._through = bool(len(corners) and bodies.count > 1)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.sim.watches.bodies import ROPE, Bodies, find_bodies
+from pbd_gym.sim.watches.bodies import find_bodies
 
 CHUNK = 8
 """Number of segments whose boxes are compared together."""
@@ -43,12 +43,9 @@ class PassingWatch:
         if not self.watching:
             return
         scene, self._lanes, self._count = model.scene, model.lanes, model.num_envs
-        bodies = find_bodies(scene)
-        self._bodies = bodies
-        self._owner = np.full(scene.particle_count, -1)
-        self._owner[bodies.members] = np.repeat(np.arange(bodies.count), [p.stop - p.start for p in bodies.parts])
-        ropes = np.flatnonzero(bodies.kind == ROPE)
-        ends = scene.lines[np.isin(self._owner[scene.lines], ropes).all(axis=1)]
+        bodies = self._bodies = find_bodies(scene)
+        self._owner = bodies.owners(scene.particle_count)
+        ends = bodies.rope_ends(scene)
         self._ends = ends[np.argsort(self._owner[ends[:, 0]], kind="stable")]
         # A segment of padding completes the last chunk.
         self._order = (
@@ -122,8 +119,8 @@ class PassingWatch:
             return ""
         one, other = self._owner[self._ends[i[through[0]], 0]], self._owner[self._ends[j[through[0]], 0]]
         if one == other:
-            return f"{self._name(one)} has gone through itself"
-        return f"{self._name(one)} and {self._name(other)} have gone through each other"
+            return f"{self._bodies.name(one)} has gone through itself"
+        return f"{self._bodies.name(one)} and {self._bodies.name(other)} have gone through each other"
 
     def _candidates(self, before: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of segments whose swept boxes meet, but for those beside each other in a rope."""
@@ -157,19 +154,8 @@ class PassingWatch:
             if len(inside):
                 other = self._owner[inside[0]]
                 count = int((self._owner[inside] == other).sum())
-                return f"{count} particles of {self._name(other)} are inside {self._name(body)}"
+                return f"{count} particles of {self._bodies.name(other)} are inside {self._bodies.name(body)}"
         return ""
-
-    def _name(self, body: int) -> str:
-        """Return what to call a body."""
-        return name_of(self._bodies, body)
-
-
-def name_of(bodies: Bodies, body: int) -> str:
-    """Return what to call a colliding body: its kind and particles."""
-    members = bodies.members[bodies.parts[body]]
-    kind = ("the rope", "the cloth", "the rigid body" if bodies.rigid[body] else "the body")[bodies.kind[body] - ROPE]
-    return f"{kind} of particles {members.min()} to {members.max()}"
 
 
 def _crossings(start: list[np.ndarray], end: list[np.ndarray]) -> np.ndarray:

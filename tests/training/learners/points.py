@@ -46,3 +46,13 @@ def evaluate(agent: Any, env: Any, seed: int) -> dict[str, float]:
         observation, *_, info = env.step(agent.act(observation))
     names = ("is_success", "normalized_performance")
     return {name: float(info["final_info"][name].float().mean()) for name in names}
+
+
+def check_it_learns(trainer: Any) -> None:
+    """Train on :class:`Points` to the end, and compare unseen episodes before and after."""
+    before = evaluate(trainer.agent, Points(), 5)
+    rewards = list(trainer.learn())
+    after = evaluate(trainer.agent, Points(), 5)
+    assert before["is_success"] < 0.1
+    assert after["is_success"] > 0.9
+    assert rewards[-1] > 0.5 * rewards[0]  # both below zero

@@ -20,7 +20,7 @@ from pbd_gym.training.learners.torch_replay import Replay, Steps
 from pbd_gym.training.learners.torch_sac import SoftTrainer
 from pbd_gym.training.learners.torch_sac_agent import SoftAgent, temperature
 from pbd_gym.training.settings.algorithms import SACSettings
-from tests.training.learners.points import Points, evaluate
+from tests.training.learners.points import Points, check_it_learns
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 7, "threads": 1}
@@ -257,12 +257,7 @@ def test_it_learns() -> None:
         learning_rate=3e-3, tau=0.05, standardise=True,
     )  # fmt: skip
     trainer = SoftTrainer(Points(), settings, 0, CPU)
-    before = evaluate(trainer.agent, Points(), 5)
-    rewards = list(trainer.learn())
-    after = evaluate(trainer.agent, Points(), 5)
-    assert before["is_success"] < 0.1
-    assert after["is_success"] > 0.9
-    assert rewards[-1] > 0.5 * rewards[0]  # both below zero
+    check_it_learns(trainer)
     assert trainer.steps == 6_400
     numbers = trainer.numbers()
     assert numbers["train/ent_coef"] < 0.04 and 0.0 <= numbers["train/critic_loss"] < 0.1
