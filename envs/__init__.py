@@ -128,6 +128,11 @@ if TYPE_CHECKING:
     from pbd_gym.envs.rope.shape import RopeShapeVectorEnv as RopeShapeVectorEnv
     from pbd_gym.envs.rope.straighten import RopeStraightenEnv as RopeStraightenEnv
     from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv as RopeStraightenVectorEnv
+    from pbd_gym.envs.rope.tie import RopeTieEnv as RopeTieEnv
+    from pbd_gym.envs.rope.tie import RopeTieVectorEnv as RopeTieVectorEnv
+    from pbd_gym.envs.rope.untie import RopeKnotConfig as RopeKnotConfig
+    from pbd_gym.envs.rope.untie import RopeUntieEnv as RopeUntieEnv
+    from pbd_gym.envs.rope.untie import RopeUntieVectorEnv as RopeUntieVectorEnv
     from pbd_gym.envs.rope.whip import RopeWhipConfig as RopeWhipConfig
     from pbd_gym.envs.rope.whip import RopeWhipEnv as RopeWhipEnv
     from pbd_gym.envs.rope.whip import RopeWhipVectorEnv as RopeWhipVectorEnv

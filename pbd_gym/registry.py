@@ -99,6 +99,8 @@ ENTRIES = (
     *_ids("TShirtFold", "cloth.tshirt_fold", 100, "fold a T-shirt"),
     *_ids("RopeStraighten", "rope.straighten", 75, "pull a tangled rope straight"),
     *_ids("RopeShape", "rope.shape", 100, "lay a rope into the shape of a letter"),
+    *_ids("RopeTie", "rope.tie", 120, "tie an overhand knot"),
+    *_ids("RopeUntie", "rope.untie", 150, "untie an overhand knot, and pull the rope straight"),
     *_ids("SoftLift", "soft.lift", 60, "lift a soft ball between two plates to a height, and hold it"),
     *_ids("SoftPush", "soft.push", 60, "push a soft block over the ground to a goal with a plate"),
     *_ids("RopePush", "rope.push", 90, "push a rope over the ground to a goal with a plate"),

@@ -55,6 +55,10 @@ FLATTEN = Measured(
     {"coverage": r"\operatorname{area}\Bigl(\bigcup_{i}D_i\Bigr)"},
     "$D_i$ is the disc that particle $i$ covers, seen from above; areas are in m²",
 )
+STRAIGHT = Measured(
+    {"error": r"\lvert\lVert\mathbf{x}_n-\mathbf{x}_1\rVert-L\rvert"},
+    r"$\mathbf{x}_1$ and $\mathbf{x}_n$ are the ends of the rope and $L$ is its length [m]",
+)
 MEASURED = {
     "ClothVectorEnv": REACHED,
     "RopeVectorEnv": REACHED,
@@ -82,9 +86,11 @@ MEASURED = {
         r"$F$ are the particles that are folded over (all of them if the goal is flat), $R$ the others, "
         r"$\mathbf{x}_i$ positions and $\mathbf{g}_i$ targets [m]",
     ),
-    "RopeStraightenVectorEnv": Measured(
-        {"error": r"\lvert\lVert\mathbf{x}_n-\mathbf{x}_1\rVert-L\rvert"},
-        r"$\mathbf{x}_1$ and $\mathbf{x}_n$ are the ends of the rope and $L$ is its length [m]",
+    "RopeStraightenVectorEnv": STRAIGHT,
+    "RopeUntieVectorEnv": STRAIGHT,
+    "RopeTieVectorEnv": Measured(
+        {"knot": r"\begin{cases}1&v_2=1\\ \min(c,2)/3&\text{else}\end{cases}"},
+        r"$c$ counts the crossings of the rope with itself, and $v_2$ is 1 for the overhand knot",
     ),
     "RopeShapeVectorEnv": Measured(
         {"distance": r"\min_{\pi}\," + mean(r"\lVert\mathbf{x}_i-\mathbf{g}_{\pi(i)}\rVert")},

@@ -238,6 +238,8 @@ class Task:
     """
     symmetries: Sequence[Symmetry] = ()
     """Transformations to equally likely situations; agents can learn from these images as well."""
+    counts_passages: bool = False
+    """Whether the task needs buffer ``passages``: how often ropes and cloth went through each other in an action."""
     view_box: Corners | Callable[[np.ndarray], Corners] | None = None
     """Region that pictures show: a box, or a function of the start positions [m], shape (starts, n, 3), that returns
     one. By default a box around these.

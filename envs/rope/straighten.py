@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER
 from pbd_gym.envs.core.parts.experts import box_of, grip_positions, held_particles, picker_actions, sizes
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
-from pbd_gym.envs.core.task import Condition, Reduced, Task, World
+from pbd_gym.envs.core.task import Condition, Part, Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import length_error, straight
 
@@ -39,22 +40,37 @@ class RopeStraighten(Task):
 
     def __init__(self, config: RopeTaskConfig, modes: Modes) -> None:
         self.config = config
-        rope = Rope(config)
+        self.rope = rope = Rope(config)
         error = Measure("error", -1.0, self.length_error)
         super().__init__(
             scene=rope.scene,
             hands=rope.hands(),
             keypoints=rope.keypoints(),
             goal_particles=np.zeros(0, dtype=np.int32),
-            starts=StartBank(rope.tangled),
-            score=WeightedMeasures(
-                config, modes, [error], zero=-config.rope_length, conditions=[Condition("straight", self.is_straight)]
-            ),
+            starts=self.bank(),
+            parts=self.watches(),
+            score=WeightedMeasures(config, modes, [error], zero=-config.rope_length, conditions=self.conditions()),
             reduced=Reduced(rope.keypoints()),
-            expert=self.drag_and_pull,
+            expert=self.act,
             symmetries=rope.anyhow(MIRROR_X, QUARTER),
             view_box=rope.view_box,
         )
+
+    def bank(self) -> StartBank:
+        """Return the start states."""
+        return StartBank(self.rope.tangled)
+
+    def watches(self) -> Sequence[Part]:
+        """Return further parts of the task."""
+        return ()
+
+    def conditions(self) -> list[Condition]:
+        """Return the task's own conditions for success."""
+        return [Condition("straight", self.is_straight)]
+
+    def act(self, world: World) -> np.ndarray:
+        """Return the expert's actions, shape (num_envs, size), float32."""
+        return self.drag_and_pull(world)
 
     def length_error(self, world: World, out: Any) -> Any:
         """Return the launch for the difference between the distance of the ends and the length of the rope [m]."""

@@ -54,6 +54,8 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDTShirtFold-v0": {"spacing": 0.1, "substeps": 8, "starts": 2},
     "PBDRopeStraighten-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDRopeShape-v0": {"particles": 11, "substeps": 8, "starts": 5},
+    "PBDRopeTie-v0": {"particles": 33, "substeps": 16, "starts": 5},
+    "PBDRopeUntie-v0": {"particles": 33, "substeps": 16, "starts": 5},
     "PBDSoftLift-v0": {"resolution": 1, "substeps": 8, "starts": 5},
     "PBDSoftPush-v0": {"cells": [2, 2, 2], "substeps": 8, "starts": 5},
     "PBDSoftShape-v0": {"cells": [2, 1, 2], "substeps": 8, "starts": 5},

@@ -24,6 +24,11 @@ _ROPES: Sequence[Mapping[str, Any]] = (
     {"bend_compliance": 0.08, "rope_length": 0.42, "friction": 1.2},
 )
 """A stiff long rope and a limp short one."""
+_KNOTS: Sequence[Mapping[str, Any]] = (
+    {"bend_compliance": 0.01, "rope_length": 1.1, "self_friction": 0.2},
+    {"bend_compliance": 0.04, "rope_length": 0.9, "self_friction": 0.4},
+)
+"""A stiffer, smoother and longer rope, and a limper, rougher and shorter one."""
 _FOAM: Sequence[Mapping[str, Any]] = (
     {"young_modulus": 1.5e4, "density": 200.0, "friction": 0.4},
     {"young_modulus": 6e4, "density": 400.0, "friction": 0.6},
@@ -45,6 +50,7 @@ SHIFTS: dict[str, Sequence[Mapping[str, Any]]] = {
     },
     **{f"PBD{name}-v0": _SQUARES for name in ("ClothFoldDiagonal", "Manipulation")},
     **{f"PBD{name}-v0": _ROPES for name in ("RopeStraighten", "RopeShape", "RopePush", "RopeWhip")},
+    **{f"PBD{name}-v0": _KNOTS for name in ("RopeTie", "RopeUntie")},
     **{f"PBD{name}-v0": _FOAM for name in ("SoftLift", "SoftPush")},
     **{f"PBD{name}-v0": _WATER for name in ("PassWater", "PourWater", "PourWaterAmount", "PourLine", "PourSoup")},
 }  # fmt: skip

@@ -463,6 +463,9 @@ TUNED: dict[str, Tuned] = {
         sac=_sac("open", 50_000, 140, **_PLAIN),
         imitation={"demonstrations": 1500, "refinement": {**_SURE, "starts": 1500}},
     ),
+    # Not measured yet: the numbers of PBDRopeStraighten-v0, which sees the same, and of tasks with much to do.
+    "PBDRopeTie-v0": Tuned(ppo=_suite(400_000, 60, 960, "mostly closed", starts=500), imitation=dict(_WIDE)),
+    "PBDRopeUntie-v0": Tuned(ppo=_suite(400_000, 75, 960, "mostly closed", starts=500), imitation=dict(_WIDE)),
     "PBDSoftPush-v0": Tuned(
         ppo=_suite(600_000, n_steps=60, batch_size=240, hands="open", gamma=0.95, starts=500, reward_mode="finish"),
         sac=_sac("open", 80_000, **_PLAIN),

@@ -251,7 +251,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         substeps = config.substeps
         if substeps is None:
             substeps = needed_substeps(scene, config.ctrl_dt, LOOKS, forces=False)
-        options = {**solver_options(config), **asked}
+        options = {**solver_options(config), **asked, "passages": asked["passages"] or task.counts_passages}
         self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, quiet=True, **options)
         self.state, self.control = self.solver.state(), self.solver.control()
         idle = randomization.without_effect(self.model, config.damping)

@@ -251,6 +251,8 @@ class Lifecycle:
             b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["rest_steps"], b["diverged"],
         )  # fmt: skip
         launches = Launches([count, *self._sample_parameters(chosen), self._reset_state(chosen)])
+        if self.passing is not None:
+            launches.append(self.passing.begin(chosen))
         for part in (*task.parts, task.score):
             launches.extend(part.begin(world, chosen))
         launches.extend(check_conditions(world))
@@ -259,8 +261,6 @@ class Lifecycle:
         launches.append(prepare(world, episodes.remember, chosen, b["performance"], held, last, *flags))
         if self._loads is not None:
             launches.append(self._loads.begin(chosen))
-        if self.passing is not None:
-            launches.append(self.passing.begin(chosen))
         return launches
 
     def _reset_state(self, chosen: Any) -> Any:

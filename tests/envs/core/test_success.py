@@ -9,6 +9,7 @@ from gymnasium.envs.registration import load_env_creator
 from numpy.testing import assert_array_equal
 
 from pbd_gym.envs import Completion
+from pbd_gym.envs.rope import tie, untie
 from pbd_gym.registry import ENTRIES, find
 from tests.envs.helpers import SMALL_OF
 
@@ -52,10 +53,12 @@ def be_at_the_goal(env: Any) -> None:
 
 
 @pytest.mark.parametrize("env_id", OTHERS)
-def test_success_takes_all_three(env_id: str) -> None:
+def test_success_takes_all_three(env_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards each condition, missing alone, and that the sparse reward is that of the success."""
+    monkeypatch.setattr(tie, "OVERHAND", 0)  # the knots that episodes begin with are those asked for
+    monkeypatch.setattr(untie, "UNTIED", 1)
     means = {"action_mode": "picker"} if env_id == "PBDRope-v0" else MEANS
-    straight = {"off_chord": 1.0} if env_id == "PBDRopeStraighten-v0" else {}
+    straight = {"off_chord": 1.0} if env_id in ("PBDRopeStraighten-v0", "PBDRopeUntie-v0") else {}
     from_home = getattr(load_env_creator(find(env_id).vector).config_type, "hands_at", None) == "home"
     near = {"hands_at": "corners"} if from_home else {}  # to hold it
     env = make(env_id, reward_mode="sparse", **means, **straight, **near)
