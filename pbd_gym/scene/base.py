@@ -276,7 +276,7 @@ class BaseScene:
         """Make particles of one body collide with each other and with those of other calls, as spheres.
 
         Particles of this body that are now closer than three radii do not collide: constraints keep them apart. To keep
-        a cloth from passing through itself, the radius should be 0.4 to 0.5 of the particle distance.
+        a cloth or a rope from passing through itself, the radius should be 0.4 to 0.5 of the particle distance.
 
         Args:
             indices: the particles, shape (k,), int, none of them passed before.

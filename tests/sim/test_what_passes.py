@@ -296,3 +296,25 @@ def test_bends_and_near_misses_are_no_passages() -> None:
     folded = start.copy()
     folded[0, ropes[0]] = fold
     assert [said(start, x) for x in (start, past, folded, through)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.30, "leave gaps through which strands slip"), (0.49, "")])
+def test_ropes_that_slip_between_particles_are_said_to(share: float, said: str) -> None:
+    """Guards the reason: strands that cross halfway between particles touch nothing below 0.354 of their distance."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0), grip_count=1)
+    gap, places = 0.01, np.arange(-10, 11) - 0.5
+    for height, along in ((0.0, [1.0, 0.0, 0.0]), (0.02, [0.0, 0.0, 1.0])):
+        rope = scene.add_rope(gap * places[:, None] * along + np.array([0.0, height, 0.0]), RopeMaterial(0.05))
+        scene.add_particle_contacts(rope, share * gap)
+    scene.pin([0, 20])
+    solver = Solver(Model(scene), 20)
+    state = solver.state()
+    velocities = np.zeros((1, 42, 3))
+    velocities[0, 21:, 1] = -0.5
+    state.set_velocities(velocities)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(6):
+            solver.step(state, solver.control(), STEP)
+    found = [str(one.message) for one in caught if "gone through" in str(one.message)]
+    assert [said in one for one in found] == [True] * bool(said), found

@@ -30,6 +30,11 @@ SELDOM = 4
 """Number of steps between checks of soft bodies: what sinks into one stays there for longer."""
 FLAT = 0.01
 """Smallest volume of a tetrahedron that counts, in its volume at rest: one that is crushed has no inside."""
+HELD = (
+    "contacts did not keep them apart with substeps of {:.3g} ms. What they hold grows with the square of the number "
+    "of substeps, and with the masses and radii of the particles that touch"
+)
+"""What to say where substeps are too long."""
 
 
 class PassingWatch:
@@ -39,7 +44,7 @@ class PassingWatch:
         """Find the ropes and soft bodies that collide, unless nothing shall be said or reading would delay a GPU."""
         self.watching = not (quiet or model.device.is_cuda) and bool(model.contact_count)
         """Whether there is anything to check: a rope or soft body that collides, and no warning so far."""
-        self._steps = 0
+        self._steps, self._gaps = 0, ""
         if not self.watching:
             return
         scene, self._lanes, self._count = model.scene, model.lanes, model.num_envs
@@ -51,19 +56,24 @@ class PassingWatch:
         self._order = (
             np.pad(np.arange(len(self._ends)), (0, -len(self._ends) % CHUNK), mode="edge") if len(ends) else ends
         )
-        self._beside = self._find_beside(scene)
+        self._spacing = self._find_spacing(scene)
+        self._beside = self._find_beside()
         self._before = np.zeros(0)
         self._solids = self._find_solids(scene)
         self.watching = len(self._ends) > 1 or bool(self._solids)
 
-    def _find_beside(self, scene: Any) -> np.ndarray:
-        """Return within how many segments those of each rope are not compared, shape (bodies,), int."""
-        found = np.zeros(self._bodies.count, dtype=np.int64)
+    def _find_spacing(self, scene: Any) -> np.ndarray:
+        """Return the mean distance of neighbouring particles of each rope, 0 for other bodies, shape (bodies,) [m]."""
+        found, owner = np.zeros(self._bodies.count), self._owner[self._ends[:, 0]]
         length = np.linalg.norm(np.diff(scene.positions[self._ends], axis=1)[:, 0], axis=1)
-        for body in np.unique(self._owner[self._ends[:, 0]]).tolist():
-            mean = float(length[self._owner[self._ends[:, 0]] == body].mean())
-            found[body] = 1 + np.ceil(2.0 * BESIDE * float(self._bodies.radius[body]) / max(mean, 1e-30))
+        for body in np.unique(owner).tolist():
+            found[body] = length[owner == body].mean()
         return found
+
+    def _find_beside(self) -> np.ndarray:
+        """Return within how many segments those of each rope are not compared, shape (bodies,), int."""
+        steps = 2.0 * BESIDE * self._bodies.radius / np.maximum(self._spacing, 1e-30)
+        return np.where(self._spacing > 0.0, 1 + np.ceil(steps), 0).astype(np.int64)
 
     def _find_solids(self, scene: Any) -> list[tuple[int, np.ndarray, np.ndarray]]:
         """Return the bodies with tetrahedra, where there are others: the body, its tetrahedra, their volumes [m^3]."""
@@ -99,9 +109,7 @@ class PassingWatch:
         if said:
             self.watching = False
             warnings.warn(
-                f"{said} in environment {env}: contacts did not keep them apart with substeps of "
-                f"{1e3 * ctrl_dt / substeps:.3g} ms. What they hold grows with the square of the number of substeps, "
-                "and with the masses and radii of the particles that touch",
+                f"{said} in environment {env}: {self._gaps or HELD.format(1e3 * ctrl_dt / substeps)}",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -118,9 +126,20 @@ class PassingWatch:
         if not len(through):
             return ""
         one, other = self._owner[self._ends[i[through[0]], 0]], self._owner[self._ends[j[through[0]], 0]]
+        self._note_gaps(one, other)
         if one == other:
             return f"{self._bodies.name(one)} has gone through itself"
         return f"{self._bodies.name(one)} and {self._bodies.name(other)} have gone through each other"
+
+    def _note_gaps(self, one: int, other: int) -> None:
+        """Note if strands of two ropes can cross halfway between their particles without touching any."""
+        reach, gaps = self._bodies.radius[[one, other]].sum(), self._spacing[[one, other]]
+        if reach < 0.5 * np.hypot(*gaps):
+            self._gaps = (
+                f"particles that are {1e3 * gaps.max():.3g} mm apart with a contact radius of "
+                f"{1e3 * reach / 2.0:.3g} mm leave gaps through which strands slip, whatever the substeps; a radius "
+                "above 0.36 of their distance leaves none"
+            )
 
     def _candidates(self, before: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of segments whose swept boxes meet, but for those beside each other in a rope."""
