@@ -30,6 +30,10 @@ constexpr double YIELDING_COMPLIANCE = 1.0;
 // Share of this yielding that remains in the next substep: a line that regained its length at once would throw its
 // load.
 constexpr double STIFFENING = 0.9;
+// Smallest yielding that softens a line. A line that is still too long from having yielded keeps as much.
+constexpr double LONG = 1e-4;
+// Stretch that is no remainder of yielding but that of the material, under this h^2 w f / length.
+constexpr double PULLED = 4.0;
 
 // Compile-time options: most segments of a line; whether multipliers are kept over iterations, colliders can carry
 // particles, contacts give directions to lean on, and forces at grips and on colliders are summed; and whether the
@@ -47,6 +51,7 @@ template <class Options, class V> struct LineArrays {
     static constexpr int SEGMENTS = Options::LONGEST, PARTICLES = SEGMENTS + 1;
     V carried[Options::SUPPORTS ? PARTICLES : 1];  // inverse mass of a particle that its collider carries, else 0
     V leaning[Options::LEANS ? PARTICLES : 1];     // inverse mass that it loses along a contact normal, else 0
+    V longer[Options::LEANS ? SEGMENTS : 1];       // allowed excess length of a segment that has yielded
     // Per segment: unit direction, one over the length, and the elimination dl_{k-1} = right_{k-1} - ratio_k dl_k. Back
     // substitution replaces right by dl.
     V nx[PARTICLES], ny[PARTICLES], nz[PARTICLES], right[PARTICLES], ratio[PARTICLES], over[SEGMENTS];
@@ -83,8 +88,10 @@ template <class Options, class One> struct Line {
     V lies;   // summed inverse mass of particles that colliders carry
     V leans;  // the same of those that lean on other particles
     V soft;   // 1 where the line leans or still yields
-    V *const carried, *const leaning, *const nx, *const ny, *const nz, *const right, *const ratio,
-                                                                                         *const over;  // see LineArrays
+    V *const carried, *const leaning, *const longer, *const nx, *const ny, *const nz,
+                                                                               *const right,
+                                                                                   *const ratio,
+                                                                                       *const over;  // see LineArrays
     V *const density, *const start_x, *const start_y, *const start_z;
     V taut, tauter, most, loose;
 
@@ -93,6 +100,7 @@ template <class Options, class One> struct Line {
         : one(one),
           carried(a.carried),
           leaning(a.leaning),
+          longer(a.longer),
           nx(a.nx),
           ny(a.ny),
           nz(a.nz),
@@ -172,14 +180,54 @@ template <class Options, class One> struct Line {
         return alpha + loose * (wa > wb ? wa : wb);
     }
 
+    // Length of segment k at the start of the substep.
+    PBD_INLINE V length_before(int k) const {
+        PBD_CONTRACT_ON
+        const T *const a = one.arrays.previous + ROW * (Index)at[k] * LANES, *const b = one.arrays.previous +
+                                                                                        ROW * (Index)at[k + 1] * LANES;
+        const V dx = load(b) - load(a), dy = load(b + LANES) - load(a + LANES),
+                dz = load(b + 2 * LANES) - load(a + 2 * LANES);
+        return root(dx * dx + dy * dy + dz * dz);
+    }
+
+    // Allow segments the part of their excess length that a line which yields by less than 1 owes to earlier yielding,
+    // less what it takes back in a substep. The pull of what it yields by remains the same while it stiffens; were it
+    // to regain its length as fast, it would throw its load.
+    //
+    // yields:   state of yielding.
+    // expected: length of each segment without that excess.
+    template <class Expected> PBD_INLINE void keep_length(V yields, Expected expected) {
+        PBD_CONTRACT_ON
+        for (int k = 0; k < count; ++k) longer[k] = V(T(0));
+        if (!any(yields > T(0))) return;
+        const V part = yields > T(0) ? V(T(1) - yields) : V(T(0));
+        for (int k = 0; k < count; ++k) {
+            const V wa = weight(k), wb = weight(k + 1), heavier = wa > wb ? wa : wb;
+            const V stretch =
+                T(PULLED) * size * rest_length[k] * give(softness * relative[k], wa, wb) / at_least(heavier, 1e-30);
+            longer[k] = part * at_least(length_before(k) - expected(k) - relief - stretch, 0);
+        }
+    }
+
+    PBD_INLINE void keep_length(V yields) {
+        keep_length(yields, [&](int k) { return V(size * rest_length[k]); });
+    }
+
+    // Yielding that remains of the last substep's.
+    PBD_INLINE V still_yields() const { return T(STIFFENING) * load(yielded); }
+
     // Soften a line that is too taut for its contacts, or still soft from earlier substeps. Returns whether any lane
     // does.
     PBD_INLINE bool yield_to_contacts() {
         PBD_CONTRACT_ON
+        V excess = V(T(0));
+        const V left = still_yields(), before = left > T(LONG) ? left : V(T(0));
+        if (any(left > T(0)))
+            for (int k = 0; k < count; ++k) excess = longer[k] > excess ? longer[k] : excess;
         const V steep = (leans > T(0) ? most : V(T(0))) * T(1.0 / (SLACK - YIELD)) - T(YIELD / (SLACK - YIELD));
-        const V left = T(STIFFENING) * load(yielded), before = left > T(1e-4) ? left : V(T(0));
         const V now = steep < T(1) ? steep : V(T(1)), yields = now > before ? now : before;
-        store(yielded, yields);
+        const V kept = excess > T(0) ? V(T(LONG)) : V(T(0));
+        store(yielded, yields > kept ? yields : kept);
         loose += T(YIELDING_COMPLIANCE) * yields;
         soft = ((leans > T(0)) | (yields > T(0))) ? V(T(1)) : V(T(0));
         return any(yields > T(0));
@@ -213,6 +261,7 @@ template <class Options, class One> struct Line {
                 coupling -= leaning[k] * into * push_along(k, px, py, pz);
             }
             V wanted = size * rest_length[k] - length;
+            if constexpr (Options::LEANS) wanted += longer[k];
             if constexpr (Options::KEEP_LAMBDA)
                 if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
             const V pliant = give(alpha, wa, wb);
@@ -332,12 +381,16 @@ template <class Options, class One> struct Line {
         taut = tauter = most = V(T(0));
         loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));  // one segment is never singular
         if constexpr (Options::SUPPORTS) find_carried();
-        if constexpr (Options::LEANS) find_leaning();
+        if constexpr (Options::LEANS) {
+            find_leaning();
+            keep_length(still_yields());
+        }
         for (int round = 0;; ++round) {
             eliminate(round);
             substitute();
             if constexpr (Options::LEANS) {
                 if (round == 0 && yield_to_contacts()) {
+                    keep_length(load(yielded));
                     eliminate(round);
                     substitute();
                 }
