@@ -30,8 +30,12 @@ constexpr double YIELDING_COMPLIANCE = 1.0;
 // Share of this yielding that remains in the next substep: a line that regained its length at once would throw its
 // load.
 constexpr double STIFFENING = 0.9;
-// Smallest yielding that softens a line. A line that is still too long from having yielded keeps as much.
-constexpr double LONG = 1e-4;
+// Smallest yielding that counts.
+constexpr double LEAST_YIELD = 1e-4;
+// Mean stretch from which a line is marked as too long for having yielded, by adding MARK to its state, until it has
+// its length again.
+constexpr double TOO_LONG = 0.05;
+constexpr double MARK = 2.0;
 // Stretch that is no remainder of yielding but that of the material, under this h^2 w f / length.
 constexpr double PULLED = 4.0;
 
@@ -85,9 +89,10 @@ template <class Options, class One> struct Line {
     int iteration;
     T part;  // share of the correction that a Jacobi iteration applies
 
-    V lies;   // summed inverse mass of particles that colliders carry
-    V leans;  // the same of those that lean on other particles
-    V soft;   // 1 where the line leans or still yields
+    V lies;      // summed inverse mass of particles that colliders carry
+    V leans;     // the same of those that lean on other particles
+    V soft;      // 1 where the line leans or still yields
+    V too_long;  // 1 where it has been stretched by yielding
     V *const carried, *const leaning, *const longer, *const nx, *const ny, *const nz,
                                                                                *const right,
                                                                                    *const ratio,
@@ -190,23 +195,30 @@ template <class Options, class One> struct Line {
         return root(dx * dx + dy * dy + dz * dz);
     }
 
-    // Allow segments the part of their excess length that a line which yields by less than 1 owes to earlier yielding,
-    // less what it takes back in a substep. The pull of what it yields by remains the same while it stiffens; were it
-    // to regain its length as fast, it would throw its load.
+    // Allow segments of a line that is too long the part of their excess that they owe to yielding by more than now,
+    // less what they take back in a substep. The pull then stays the same while the line stiffens, and it regains its
+    // length at a bounded speed; otherwise it would throw its load.
     //
     // yields:   state of yielding.
     // expected: length of each segment without that excess.
     template <class Expected> PBD_INLINE void keep_length(V yields, Expected expected) {
         PBD_CONTRACT_ON
+        V sum = V(T(0)), whole = sum;
+        const V known = load(yielded);
+        too_long = V(T(0));
         for (int k = 0; k < count; ++k) longer[k] = V(T(0));
-        if (!any(yields > T(0))) return;
-        const V part = yields > T(0) ? V(T(1) - yields) : V(T(0));
+        if (!any(known > T(0))) return;
         for (int k = 0; k < count; ++k) {
-            const V wa = weight(k), wb = weight(k + 1), heavier = wa > wb ? wa : wb;
-            const V stretch =
-                T(PULLED) * size * rest_length[k] * give(softness * relative[k], wa, wb) / at_least(heavier, 1e-30);
-            longer[k] = part * at_least(length_before(k) - expected(k) - relief - stretch, 0);
+            const V wa = weight(k), wb = weight(k + 1), rest = size * rest_length[k];
+            const V pliant = give(softness * relative[k], wa, wb) / at_least(wa > wb ? wa : wb, 1e-30);
+            longer[k] = at_least(length_before(k) - expected(k) - relief - T(PULLED) * rest * pliant, 0);
+            sum += longer[k];
+            whole += rest;
         }
+        const V least = known >= T(MARK) ? V(T(0)) : T(TOO_LONG) * whole;
+        too_long = ((known > T(0)) & (sum > least)) ? V(T(1)) : V(T(0));
+        const V part = too_long > T(0) ? V(T(1) - yields) : V(T(0));
+        for (int k = 0; k < count; ++k) longer[k] = part * longer[k];
     }
 
     PBD_INLINE void keep_length(V yields) {
@@ -214,23 +226,22 @@ template <class Options, class One> struct Line {
     }
 
     // Yielding that remains of the last substep's.
-    PBD_INLINE V still_yields() const { return T(STIFFENING) * load(yielded); }
+    PBD_INLINE V still_yields() const {
+        const V known = load(yielded), yields = known >= T(MARK) ? V(known - T(MARK)) : known;
+        const V left = T(STIFFENING) * yields;
+        return left > T(LEAST_YIELD) ? left : V(T(0));
+    }
 
-    // Soften a line that is too taut for its contacts, or still soft from earlier substeps. Returns whether any lane
-    // does.
-    PBD_INLINE bool yield_to_contacts() {
+    // Soften a line that is too taut for its contacts, or still soft from earlier substeps. Returns its yielding.
+    PBD_INLINE V yield_to_contacts() {
         PBD_CONTRACT_ON
-        V excess = V(T(0));
-        const V left = still_yields(), before = left > T(LONG) ? left : V(T(0));
-        if (any(left > T(0)))
-            for (int k = 0; k < count; ++k) excess = longer[k] > excess ? longer[k] : excess;
         const V steep = (leans > T(0) ? most : V(T(0))) * T(1.0 / (SLACK - YIELD)) - T(YIELD / (SLACK - YIELD));
+        const V before = still_yields();
         const V now = steep < T(1) ? steep : V(T(1)), yields = now > before ? now : before;
-        const V kept = excess > T(0) ? V(T(LONG)) : V(T(0));
-        store(yielded, yields > kept ? yields : kept);
+        store(yielded, yields + (too_long > T(0) ? V(T(MARK)) : V(T(0))));
         loose += T(YIELDING_COMPLIANCE) * yields;
         soft = ((leans > T(0)) | (yields > T(0))) ? V(T(1)) : V(T(0));
-        return any(yields > T(0));
+        return yields;
     }
 
     // Forward elimination of the tridiagonal system: directions, right-hand sides and ratios of each segment.
@@ -389,8 +400,9 @@ template <class Options, class One> struct Line {
             eliminate(round);
             substitute();
             if constexpr (Options::LEANS) {
-                if (round == 0 && yield_to_contacts()) {
-                    keep_length(load(yielded));
+                const V yields = round == 0 ? yield_to_contacts() : V(T(0));
+                if (any(yields > T(0))) {
+                    keep_length(yields);
                     eliminate(round);
                     substitute();
                 }

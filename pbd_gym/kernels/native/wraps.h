@@ -410,8 +410,9 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         }
         eliminate(0);
         if constexpr (Options::LEANS) {
-            if (this->yield_to_contacts()) {
-                this->keep_length(load(this->yielded), expected);
+            const V yields = this->yield_to_contacts();
+            if (any(yields > T(0))) {
+                this->keep_length(yields, expected);
                 eliminate(0);
             }
         }
