@@ -113,6 +113,7 @@ class RigidScene(FluidScene):
             volumes=shape.masses,
             rest=self.positions[indices] - center,
             faces=shape.faces @ turn.T + origin - center,
+            corners=shape.corners @ turn.T + origin - center,
             origin=origin,
             shell=thickness is not None,
             restitution=float(restitution),

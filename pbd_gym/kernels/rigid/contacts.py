@@ -15,7 +15,7 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
 from pbd_gym.kernels.data.rigid import ORIGIN, ROOM, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
-from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces
+from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces, make_places
 from pbd_gym.kernels.rigid.motion import rigid_call
 
 
@@ -104,6 +104,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {TOUCH}",
     )
     search = make_faces(wide, options, data, part, solve)
+    corner = make_places(wide, data, part).corner
 
     @wp.func_native(record_code)
     def record(
@@ -140,14 +141,13 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
             if any_positive(deepest):
                 most = vec(scalar(0.0))
                 farthest = vec(scalar(0.0))
-                if wp.static(part.shape.SWEPT):
-                    gx, gy, gz = normal(colliders, k, cx, cy, cz)
+                gx, gy, gz = normal(colliders, k, cx, cy, cz)
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
                     px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
                     depth = wp.min(radius - distance(colliders, k, px, py, pz), deepest)
+                    most = pick(depth - most, depth, most)
                     if wp.static(part.shape.SWEPT):
-                        most = pick(depth - most, depth, most)
                         way = wp.cw_mul(gx, cx - px) + wp.cw_mul(gy, cy - py) + wp.cw_mul(gz, cz - pz)
                         farthest = pick(way - farthest, way, farthest)
                     if any_positive(depth):
@@ -169,13 +169,17 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                             uz, kinetic, sticking, colliders.surfaces[k, 2],
                         )  # fmt: skip
                         count += 1
-                if wp.static(part.shape.SWEPT):
-                    # The distance from a convex collider is a convex function: no less than its tangent in the middle.
-                    # Most bodies that lie flat on one have no point deeper than their balls.
-                    least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
-                    could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
-                    if any_positive(could) or colliders.bends[k] < scalar(0.0):
-                        count = search(model, colliders, body, rigid, now, round, group, b, k, count, least, deepest)
+                last = model.rigid.face_offsets[b + 1]
+                for f in range(last - model.rigid.corner_count[b], last):
+                    px, py, pz = corner(model, body, rigid, group, b, k, f, 0, size)
+                    way = wp.cw_mul(gx, cx - px) + wp.cw_mul(gy, cy - py) + wp.cw_mul(gz, cz - pz) - radius
+                    farthest = pick(way - farthest, way, farthest)
+                # The distance from a convex collider is a convex function: no less than its tangent in the middle. Most
+                # bodies that lie flat on one have no point deeper than their balls.
+                least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
+                could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
+                if any_positive(could) or colliders.bends[k] < scalar(0.0):
+                    count = search(model, colliders, body, rigid, now, round, group, b, k, count, least, deepest)
         return count
 
     return touch
