@@ -169,17 +169,18 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                             uz, kinetic, sticking, colliders.surfaces[k, 2],
                         )  # fmt: skip
                         count += 1
-                last = model.rigid.face_offsets[b + 1]
-                for f in range(last - model.rigid.corner_count[b], last):
-                    px, py, pz = corner(model, body, rigid, group, b, k, f, 0, size)
-                    way = wp.cw_mul(gx, cx - px) + wp.cw_mul(gy, cy - py) + wp.cw_mul(gz, cz - pz) - radius
-                    farthest = pick(way - farthest, way, farthest)
                 # The distance from a convex collider is a convex function: no less than its tangent in the middle. Most
                 # bodies that lie flat on one have no point deeper than their balls.
                 least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
                 could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
-                if any_positive(could) or colliders.bends[k] < scalar(0.0):
-                    count = search(model, colliders, body, rigid, now, round, group, b, k, count, least, deepest)
+                faces = int(0)
+                if wp.static(part.shape.SWEPT):
+                    if any_positive(could) or colliders.bends[k] < scalar(0.0):
+                        faces = int(1)
+                count = search(
+                    model, colliders, body, rigid, now, round, group, b, k, count, faces, least,
+                    most - radius * scalar(FLAT), deepest,
+                )  # fmt: skip
         return count
 
     return touch

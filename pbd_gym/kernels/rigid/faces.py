@@ -232,7 +232,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
     @no_type_check
     def search(
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int,
-        k: int, start: int, least: vec, deepest: vec,
+        k: int, start: int, faces: int, least: vec, level: vec, deepest: vec,
     ):  # fmt: skip
         count = int(start)
         none = vec(scalar(0.0))
@@ -245,15 +245,15 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
         last = model.rigid.face_offsets[b + 1]
         corners = last - model.rigid.corner_count[b]
         first = corners
-        if wp.static(part.shape.SWEPT):  # balls and corners are the deepest in a plane
+        if faces == 1:
             first = model.rigid.face_offsets[b]
         for f in range(first, last):
             pointed = f >= corners
             around = radius
+            bar = radius - least
             if pointed:
                 around = none
-            # Points that are no deeper than this do not count.
-            bar = around - least
+                bar = wp.min(-level, none)
             mx, my, mz = corner(model, body, rigid, group, b, k, f, 0, size)
             best = distance(colliders, k, mx, my, mz)
             if any_positive(bar - best + size * model.rigid.faces[f, 3]):
