@@ -15,7 +15,7 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
 from pbd_gym.kernels.data.rigid import ORIGIN, ROOM, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
-from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces, make_places
+from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces
 from pbd_gym.kernels.rigid.motion import rigid_call
 
 
@@ -104,7 +104,6 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {TOUCH}",
     )
     search = make_faces(wide, options, data, part, solve)
-    corner = make_places(wide, data, part).corner
 
     @wp.func_native(record_code)
     def record(
