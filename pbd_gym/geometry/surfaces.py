@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -32,16 +34,41 @@ def closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarra
 
 def _check_parts(points: np.ndarray, faces: np.ndarray) -> None:
     """Check that parts of a closed surface which are inside out are cavities of others."""
+    for corners, outwards, inside in _parts(points, faces):
+        if not outwards and not inside:
+            raise ValueError(
+                f"a part of {len(corners)} triangles, near {np.round(corners[0, 0], 4).tolist()}, is inside out and in "
+                "no other part: its triangles must run counter-clockwise seen from outside; repair=True turns them"
+            )
+
+
+def check_nested(points: np.ndarray, faces: np.ndarray) -> None:
+    """Check that no part of a closed surface lies in another, where its volume would count twice.
+
+    Raises:
+        ValueError: if one does.
+    """
+    for corners, outwards, inside in _parts(points, faces):
+        if outwards and inside:
+            raise ValueError(
+                f"a part of {len(corners)} triangles, near {np.round(corners[0, 0], 4).tolist()}, lies in another: its "
+                "volume would count twice; leave it out, or turn its triangles if it is a cavity"
+            )
+
+
+def _parts(points: np.ndarray, faces: np.ndarray) -> Iterator[tuple[np.ndarray, bool, bool]]:
+    """Yield the parts of a closed surface, if there are several.
+
+    Yields:
+        Corners of the triangles, shape (t, 3, 3), whether they face outwards, and whether the part lies in others.
+    """
     piece = groups(len(points), np.concatenate([faces[:, :2], faces[:, 1:]]))[faces[:, 0]]
     found = np.unique(piece)
     for part in found if len(found) > 1 else ():
         corners = points[faces[piece == part]]
         a, b, c = (corners - corners[0, 0]).swapaxes(0, 1)
-        if (np.cross(a, b) * c).sum() < 0 and winding_number(corners[0, :1], points[faces[piece != part]])[0] < 0.5:
-            raise ValueError(
-                f"a part of {len(corners)} triangles, near {np.round(corners[0, 0], 4).tolist()}, is inside out and in "
-                "no other part: its triangles must run counter-clockwise seen from outside; repair=True turns them"
-            )
+        outwards = bool((np.cross(a, b) * c).sum() > 0)
+        yield corners, outwards, bool(winding_number(corners[0, :1], points[faces[piece != part]])[0] > 0.5)
 
 
 def nearest_triangles(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

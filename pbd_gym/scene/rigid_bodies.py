@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.geometry.moments import Moments, shell_moments, solid_moments
 from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, sample_faces, sharp_corners, surface_samples
-from pbd_gym.geometry.surfaces import closed_surface
+from pbd_gym.geometry.surfaces import check_nested, closed_surface
 from pbd_gym.geometry.trimeshes import TriMesh
 
 LEAST_SAMPLES = 4
@@ -166,7 +166,7 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
         )
     if thickness is None:
         try:
-            closed_surface(mesh.positions, mesh.triangles)
+            check_nested(*closed_surface(mesh.positions, mesh.triangles))
         except ValueError as reason:
             raise ValueError(f"a rigid body needs a closed mesh, or a thickness as a shell: {reason}") from None
         moments = solid_moments(mesh)
