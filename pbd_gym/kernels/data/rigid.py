@@ -46,7 +46,7 @@ def table_type(scalar: Any) -> Any:
         to its centre of mass [m], shape (f, 13)
         """
         corner_count: wp.array[wp.int32]
-        """how many of a body's faces are corners, the last ones, shape (bodies,)"""
+        """number of its last faces that are corners, shape (b,)"""
         mass: wp.array[scalar]
         """[kg], shape (k,)"""
         push: wp.array[scalar]

@@ -41,10 +41,11 @@ SHORTER = 0.75
 class _Places(NamedTuple):
     place: Any
     corner: Any
+    beyond: Any
 
 
 @functools.cache
-def make_places(wide: Wide, data: Any, part: Part) -> _Places:
+def _make_places(wide: Wide, data: Any, part: Part) -> _Places:
     """Build the functions for places of a body, in the world and in the frame of a collider."""
     vec: Any = wide.vec
     body_: Any = body_type(vec)
@@ -83,7 +84,23 @@ def make_places(wide: Wide, data: Any, part: Part) -> _Places:
         lx, ly, lz = to_local(body.frames, k, 0, wx, wy, wz)
         return lx, ly, lz
 
-    return _Places(place, corner)
+    @wp.func
+    @no_type_check
+    def beyond(rigid: rigid_, group: int, b: int, far: vec, x: vec, y: vec, z: vec, nx: vec, ny: vec, nz: vec):
+        """Return a place in the axes of a body, moved along a direction in the world."""
+        turn = wp.static(TURN)
+        tx = wp.cw_mul(rigid.bodies[group, b, turn], nx)
+        tx += wp.cw_mul(rigid.bodies[group, b, turn + 3], ny)
+        tx += wp.cw_mul(rigid.bodies[group, b, turn + 6], nz)
+        ty = wp.cw_mul(rigid.bodies[group, b, turn + 1], nx)
+        ty += wp.cw_mul(rigid.bodies[group, b, turn + 4], ny)
+        ty += wp.cw_mul(rigid.bodies[group, b, turn + 7], nz)
+        tz = wp.cw_mul(rigid.bodies[group, b, turn + 2], nx)
+        tz += wp.cw_mul(rigid.bodies[group, b, turn + 5], ny)
+        tz += wp.cw_mul(rigid.bodies[group, b, turn + 8], nz)
+        return x + wp.cw_mul(far, tx), y + wp.cw_mul(far, ty), z + wp.cw_mul(far, tz)
+
+    return _Places(place, corner, beyond)
 
 
 @functools.cache
@@ -102,7 +119,7 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
     body_: Any = body_type(vec)
     rigid_: Any = scratch_type(vec)
     distance, normal = part.shape.make_distance(wide)
-    corner = make_places(wide, data, part).corner
+    corner = _make_places(wide, data, part).corner
 
     @wp.func
     @no_type_check
@@ -194,7 +211,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, _ = make_frame(wide, part.moving)
     surface_motion = make_surface_motion(wide, part.moving, part.belt)
-    place, corner = make_places(wide, data, part)
+    place, corner, beyond = _make_places(wide, data, part)
     deepest_place = _make_deepest(wide, data, part)
 
     record_code = rigid_call(
@@ -211,22 +228,6 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
         count: int, depth: vec, early: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec,
         sticking: vec, bounce: scalar, x: vec, y: vec, z: vec,
     ) -> None: ...  # fmt: skip
-
-    @wp.func
-    @no_type_check
-    def beyond(rigid: rigid_, group: int, b: int, far: vec, x: vec, y: vec, z: vec, nx: vec, ny: vec, nz: vec):
-        """Return a place in the axes of a body, moved along a direction in the world."""
-        turn = wp.static(TURN)
-        tx = wp.cw_mul(rigid.bodies[group, b, turn], nx)
-        tx += wp.cw_mul(rigid.bodies[group, b, turn + 3], ny)
-        tx += wp.cw_mul(rigid.bodies[group, b, turn + 6], nz)
-        ty = wp.cw_mul(rigid.bodies[group, b, turn + 1], nx)
-        ty += wp.cw_mul(rigid.bodies[group, b, turn + 4], ny)
-        ty += wp.cw_mul(rigid.bodies[group, b, turn + 7], nz)
-        tz = wp.cw_mul(rigid.bodies[group, b, turn + 2], nx)
-        tz += wp.cw_mul(rigid.bodies[group, b, turn + 5], ny)
-        tz += wp.cw_mul(rigid.bodies[group, b, turn + 8], nz)
-        return x + wp.cw_mul(far, tx), y + wp.cw_mul(far, ty), z + wp.cw_mul(far, tz)
 
     @wp.func
     @no_type_check
