@@ -70,7 +70,7 @@ STANDING = {
 
 @pytest.mark.parametrize(("shape", "substeps"), [("box", None), ("can", 40)])
 def test_what_stands_on_a_slope_tips_over_its_edge(shape: str, substeps: int | None) -> None:
-    """Guards corners: a box stood on the balls beneath its face, a radius inside its edges, and tipped at 0.7.
+    """Guards corners: a box stood on the balls beneath its face, a radius inside its edges, and tipped at 0.77.
 
     It tips where the tangent of the slope exceeds its width over its height, also at the default spacing.
     """
