@@ -21,6 +21,10 @@ WIDE = 4.0
 """Longest side of a triangle between samples, in spacings: each touches a collider at one point."""
 INNER_COUNT = 64
 """Approximate number of interior points of a solid, which its moments need and contacts do not."""
+POINTED = 1.2
+"""Distance from a vertex to the ball below it, in radii, from which the vertex sticks out of the ball as a corner."""
+NEAR_CORNERS = 0.25
+"""Smallest distance between two corners, in spacings."""
 LEAST_DEPTH = 0.9
 """Least depth of a sample beneath the surface, in radii; a body that does not allow it is too thin."""
 
@@ -94,6 +98,19 @@ def sample_faces(mesh: TriMesh, spacing: float, depth: float, samples: np.ndarra
     return np.concatenate(
         [np.zeros((0, 3, 3)), *(_split(corners[pieces == count], count) for count in np.unique(pieces))]
     )
+
+
+def sharp_corners(mesh: TriMesh, spacing: float, depth: float) -> np.ndarray:
+    """Return the vertices of a closed mesh that stick out of balls beneath them [m], shape (k, 3).
+
+    Args:
+        mesh: closed mesh.
+        spacing: as for :func:`surface_samples`.
+        depth: radius of the balls, as there.
+    """
+    shifts = np.linalg.norm(_shifts(mesh, depth)[0], axis=1)
+    pointed = np.argsort(-shifts, kind="stable")[: np.count_nonzero(shifts > POINTED * depth)]
+    return _thinned(mesh.positions[pointed], NEAR_CORNERS * spacing)
 
 
 def _split(corners: np.ndarray, count: int) -> np.ndarray:

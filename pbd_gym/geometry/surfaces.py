@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.geometry.trimeshes import check_indices, check_manifold
+from pbd_gym.geometry.solid_angles import winding_number
+from pbd_gym.geometry.trimeshes import check_indices, check_manifold, groups
 
 
 def closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Check a closed surface; return vertices (v, 3), float64, and triangles (t, 3), int64.
 
     Raises:
-        ValueError: for a surface that is empty, open, inside out, not finite or not a manifold, or a wrong shape.
+        ValueError: for a surface that is empty, open, not finite or not a manifold, inside out or with a part that is
+            so and lies in no other (in another it is a cavity), or a wrong shape.
     """
     points, faces = check_indices(vertices, triangles)
     open_edges = check_manifold(faces)
@@ -24,7 +28,47 @@ def closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarra
         raise ValueError("the surface is inside out: its triangles must run counter-clockwise seen from outside")
     if volume == 0:
         raise ValueError("the surface is empty: it encloses no volume")
+    _check_parts(points, faces)
     return points, faces
+
+
+def _check_parts(points: np.ndarray, faces: np.ndarray) -> None:
+    """Check that parts of a closed surface which are inside out are cavities of others."""
+    for corners, outwards, inside in _parts(points, faces):
+        if not outwards and not inside:
+            raise ValueError(
+                f"a part of {len(corners)} triangles, near {np.round(corners[0, 0], 4).tolist()}, is inside out and in "
+                "no other part: its triangles must run counter-clockwise seen from outside; repair=True turns them"
+            )
+
+
+def check_nested(points: np.ndarray, faces: np.ndarray) -> None:
+    """Check that no part of a closed surface lies in another, where its volume would count twice.
+
+    Raises:
+        ValueError: if one does.
+    """
+    for corners, outwards, inside in _parts(points, faces):
+        if outwards and inside:
+            raise ValueError(
+                f"a part of {len(corners)} triangles, near {np.round(corners[0, 0], 4).tolist()}, lies in another: its "
+                "volume would count twice; leave it out, or turn its triangles if it is a cavity"
+            )
+
+
+def _parts(points: np.ndarray, faces: np.ndarray) -> Iterator[tuple[np.ndarray, bool, bool]]:
+    """Yield the parts of a closed surface, if there are several.
+
+    Yields:
+        Corners of the triangles, shape (t, 3, 3), whether they face outwards, and whether the part lies in others.
+    """
+    piece = groups(len(points), np.concatenate([faces[:, :2], faces[:, 1:]]))[faces[:, 0]]
+    found = np.unique(piece)
+    for part in found if len(found) > 1 else ():
+        corners = points[faces[piece == part]]
+        a, b, c = (corners - corners[0, 0]).swapaxes(0, 1)
+        outwards = bool((np.cross(a, b) * c).sum() > 0)
+        yield corners, outwards, bool(winding_number(corners[0, :1], points[faces[piece != part]])[0] > 0.5)
 
 
 def nearest_triangles(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

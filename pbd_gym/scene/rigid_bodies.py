@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.geometry.moments import Moments, shell_moments, solid_moments
-from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, sample_faces, surface_samples
-from pbd_gym.geometry.surfaces import closed_surface
+from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, sample_faces, sharp_corners, surface_samples
+from pbd_gym.geometry.surfaces import check_nested, closed_surface
 from pbd_gym.geometry.trimeshes import TriMesh
 
 LEAST_SAMPLES = 4
@@ -62,6 +62,8 @@ class RigidBody:
     """Corners of the triangles that balls lie on, beneath its surface, relative to the centre of mass [m], shape
     (t, 3, 3).
     """
+    corners: np.ndarray
+    """Vertices that stick out of the balls beneath them, relative to the centre of mass [m], shape (c, 3)."""
     origin: np.ndarray
     """Place of the mesh's origin [m], shape (3,)."""
     shell: bool
@@ -118,6 +120,8 @@ class Sampled:
     sample_count: int
     faces: np.ndarray
     """Corners of triangles between the samples [m], shape (t, 3, 3)."""
+    corners: np.ndarray
+    """Vertices that stick out of the balls beneath them [m], shape (c, 3)."""
     radius: float
     """[m]."""
     moments: Moments
@@ -162,7 +166,7 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
         )
     if thickness is None:
         try:
-            closed_surface(mesh.positions, mesh.triangles)
+            check_nested(*closed_surface(mesh.positions, mesh.triangles))
         except ValueError as reason:
             raise ValueError(f"a rigid body needs a closed mesh, or a thickness as a shell: {reason}") from None
         moments = solid_moments(mesh)
@@ -192,7 +196,8 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
             f"tensor is off by {100 * error:.3g} %, more than {100 * MOST_INERTIA_ERROR:g} %"
         )
     faces = sample_faces(mesh, spacing, radius if thickness is None else 0.0, outer)
-    return Sampled(points, len(outer), faces, radius, moments, masses, error)
+    corners = sharp_corners(mesh, spacing, radius) if thickness is None else np.zeros((0, 3))
+    return Sampled(points, len(outer), faces, corners, radius, moments, masses, error)
 
 
 def matching_masses(points: np.ndarray, share: np.ndarray, moments: Moments) -> tuple[np.ndarray, float]:

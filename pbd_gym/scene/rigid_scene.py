@@ -46,8 +46,8 @@ class RigidScene(FluidScene):
                 one that makes about 150 balls, or more where parts are thin. For colliders flat faces are flat whatever
                 the spacing. For other particles they are bumpy: a ball of the same size sinks in between by 0.59 radii
                 where the spacing is two radii, and by 0.13 where it is one.
-            radius: radius of the balls, and so of its edges and corners [m]; half the spacing by default, and always
-                half the thickness of a shell.
+            radius: radius of the balls, and so of its edges between corners [m]; half the spacing by default, and
+                always half the thickness of a shell. Corners are sharp for colliders.
             thickness: thickness of a shell whose mid-surface is the mesh [m], such as the walls of a cup; None for a
                 solid.
             friction: Coulomb coefficient in contacts with particles; a pair uses the mean of its two.
@@ -113,6 +113,7 @@ class RigidScene(FluidScene):
             volumes=shape.masses,
             rest=self.positions[indices] - center,
             faces=shape.faces @ turn.T + origin - center,
+            corners=shape.corners @ turn.T + origin - center,
             origin=origin,
             shell=thickness is not None,
             restitution=float(restitution),

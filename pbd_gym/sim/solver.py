@@ -38,6 +38,7 @@ from pbd_gym.sim.watches.passing import PassingWatch
 from pbd_gym.sim.watches.piercings import PiercingWatch
 from pbd_gym.sim.watches.pulls import PullWatch
 from pbd_gym.sim.watches.speeds import SpeedWatch
+from pbd_gym.sim.watches.walls import WallWatch
 
 # Static shared memory of a CUDA block, 48 KiB, minus the contact search's share.
 _SHARED_BYTES = 40 * 1024
@@ -140,8 +141,8 @@ class Solver:
             it is plain XPBD. Several iterations and other methods soften less, and are not compensated.
         quiet: whether to suppress the warnings when bodies are softer than their material at the given substeps, and
             when these are too long for the tension of lines wrapped round colliders, each with the sufficient number
-            of substeps; and those when edges go through surfaces (``piercings``), ropes through ropes, or particles
-            into soft bodies. Otherwise the first such step warns.
+            of substeps; and those when edges go through surfaces (``piercings``), ropes through ropes, particles into
+            soft bodies, or rigid bodies into colliders. Otherwise the first such step warns.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
@@ -262,6 +263,7 @@ class Solver:
         )
         self._speeds, self._pulls = SpeedWatch(model), PullWatch(model, quiet)
         self._pierced, self._passing = PiercingWatch(model, self.piercings, quiet), PassingWatch(model, quiet)
+        self._walls = WallWatch(model, quiet)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
@@ -386,8 +388,9 @@ class Solver:
         state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
         if self._speeds.watching:
             self._speeds.look(state, float(ctrl_dt), self.substeps)
-        if self._passing.watching:
-            self._passing.begin(state)
+        for watch in (self._passing, self._walls):
+            if watch.watching:
+                watch.begin(state)
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         if self._pulls.watching:
@@ -395,8 +398,9 @@ class Solver:
             self._pulls.look(state, arrays, twin, float(ctrl_dt), self.substeps)
         if self._pierced.watching:
             self._pierced.look(state, float(ctrl_dt), self.substeps)
-        if self._passing.watching:
-            self._passing.look(state, float(ctrl_dt), self.substeps)
+        for watch in (self._passing, self._walls):
+            if watch.watching:
+                watch.look(state, float(ctrl_dt), self.substeps)
         state.warn_of_fluid_overflow()
         if self._steps % LOOKS == 0 and self.model.device.is_cpu:
             self._warn_of_rounding(state, float(ctrl_dt))

@@ -225,6 +225,11 @@ PLATE = Box((0, 0, 0), (0.5, 0.004, 0.5)).mesh()
     [
         ((BOX[0], OPEN), {}, "the surface is open: 3 edges"),
         ((BOX[0], BOX[1][:, ::-1]), {}, "inside out"),
+        (
+            (np.concatenate([BOX[0], 0.5 * BOX[0] + 9.0]), np.concatenate([BOX[1], BOX[1][:, ::-1] + 8])),
+            {},
+            "a part of",
+        ),
         ((BOX[0], np.zeros((0, 3), int)), {}, "empty"),
         ((BOX[0] * np.nan, BOX[1]), {}, "finite"),
         ((BOX[0], BOX[1] + 1), {}, "vertices 0 to 7"),

@@ -107,6 +107,20 @@ def test_samples_touch_the_surface_from_within() -> None:
     assert apart.min() > 0.6 * 0.04
 
 
+def two_boxes(first: float, second: float, apart: float) -> TriMesh:
+    """Return the surface of two cubes with these sides, of which a negative one faces inwards."""
+    boxes = [geometry.box((1, 1, 1), (abs(side),) * 3) for side in (first, second)]
+    triangles = [box.triangles[:, :: -1 if side < 0.0 else 1] for box, side in zip(boxes, (first, second), strict=True)]
+    positions = np.concatenate([boxes[0].positions, boxes[1].positions + apart])
+    return TriMesh(positions, np.concatenate([triangles[0], triangles[1] + len(boxes[0].positions)]))
+
+
+def test_a_part_that_faces_inwards_in_another_is_a_cavity() -> None:
+    """Guards what is no mistake: a hollow cube has the mass of what is left."""
+    body = Scene().add_rigid_body(two_boxes(0.2, -0.1, 0.0), 1000.0, 0.03)
+    assert_allclose(body.mass, 1000.0 * (0.2**3 - 0.1**3), rtol=1e-9)
+
+
 BAD = {
     "gaps": (geometry.ball(0.1), {"radius": 0.01}, "more than 2.5 radii"),
     "open": (geometry.revolution([(0, 0), (0.04, 0), (0.05, 0.1)]), {}, "closed mesh, or a thickness.* 24 edges"),
@@ -114,6 +128,9 @@ BAD = {
     "spacing": (geometry.ball(0.1), {"spacing": -1.0}, "spacing"),
     "too many": (geometry.ball(0.1), {"spacing": 1e-3}, "more than 4096"),
     "too thin": (geometry.box((1, 1, 1), (0.2, 0.02, 0.2)), {"radius": 0.018}, "too thin near"),
+    "nested": (two_boxes(0.2, 0.1, 0.0), {}, "lies in another"),
+    "overlapping": (two_boxes(0.2, 0.2, 0.05), {}, "lies in another"),
+    "inside out": (two_boxes(0.2, -0.1, 0.4), {}, "is inside out and in no other part"),
     "too few": (geometry.ball(0.1), {"spacing": 0.2, "radius": 0.08}, "2 samples.* too few|1 samples.* too few"),
     "radius of a shell": (geometry.ball(0.1), {"radius": 0.01, "thickness": 0.01}, "half its thickness"),
     "rotation": (geometry.ball(0.1), {"rotation": np.ones((3, 3))}, "keep lengths"),

@@ -111,14 +111,14 @@ def test_block_slides_above_the_angle_of_friction_and_sticks_below() -> None:
 def test_block_tips_over_beyond_its_critical_angle() -> None:
     """Guards the mass and the shape in contacts: it falls back where its centre is within the edge it stands on.
 
-    Edges are round, with the radius r of the balls: ``tan = (a - r) / (b - r)`` for the half sides a and b.
+    Its corners stick out of the balls beneath them: ``tan = a / b`` for the half sides a and b.
     """
     scene = Scene()
     body = block(scene, (0.1, 0.2, 0.1), 0.1)
     solver, state, control = exact(scene, friction=1.0)
-    critical = np.arctan((0.05 - 0.005) / (0.1 - 0.005))
+    critical = np.arctan(0.05 / 0.1)
     tilt = critical * np.array([0.3, 0.8, 0.95, 0.99, 1.01, 1.05, 1.2, 1.5])
-    height = 0.005 + np.sin(tilt) * 0.045 + np.cos(tilt) * 0.095
+    height = np.sin(tilt) * 0.05 + np.cos(tilt) * 0.1
     origin = np.stack([0.0 * tilt, height, 0.0 * tilt], axis=1)
     state.set_rigid_pose(body, origin, about_z(-tilt))
     assert_allclose(state.get_rigid_poses()[:, 0], np.concatenate([origin, about_z(-tilt)], axis=1), rtol=0, atol=1e-12)

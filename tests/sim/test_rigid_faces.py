@@ -62,6 +62,33 @@ def test_a_box_does_not_sink_between_its_balls(substeps: int) -> None:
     assert_allclose(pushed, -body.mass * G, rtol=0.1)
 
 
+STANDING = {
+    "box": (geometry.box((1, 1, 1), (0.12, 0.2, 0.1)), (0.12, 0.2)),
+    "can": (geometry.revolution([(0.0, -0.075), (0.03, -0.075), (0.03, 0.075), (0.0, 0.075)]), (0.06, 0.15)),
+}
+
+
+@pytest.mark.parametrize(("shape", "substeps"), [("box", None), ("can", 40)])
+def test_what_stands_on_a_slope_tips_over_its_edge(shape: str, substeps: int | None) -> None:
+    """Guards corners: a box stood on the balls beneath its face, a radius inside its edges, and tipped at 0.77.
+
+    It tips where the tangent of the slope exceeds its width over its height, also at the default spacing.
+    """
+    mesh, (wide, high) = STANDING[shape]
+    slopes = np.arctan(wide / high * np.array([0.5, 0.8, 0.9, 1.07, 1.15, 1.3, 1.5, 1.7]))
+    scene = Scene()
+    scene.add_collider(Plane(friction=2.0))
+    scene.add_rigid_body(mesh, 500.0, position=(0.0, 0.5 * high, 0.0))
+    solver = Solver(Model(scene, num_envs=ENVS, lanes=ENVS), substeps=substeps)
+    state, control = solver.state(), solver.control()
+    state.set_parameters(gravity=G * np.stack([np.sin(slopes), -np.cos(slopes), 0.0 * slopes], axis=1))
+    for _ in range(75):
+        solver.step(state, control, FRAME)
+    tilt = np.arccos(np.clip(Rotation.from_quat(state.get_rigid_poses()[:, 0, 3:]).as_matrix()[:, 1, 1], -1.0, 1.0))
+    assert (np.degrees(tilt) > 20.0).tolist() == [False] * 3 + [True] * 5
+    assert np.degrees(tilt[:3]).max() < 2.0
+
+
 def test_a_ball_falls_through_the_hole_of_a_ring() -> None:
     """Guards the reach of a mesh's grid: a ball lay on the box around a ring with cells of a fifth of its radius."""
     ring = geometry.torus(0.2, 0.05)

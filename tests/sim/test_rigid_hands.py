@@ -112,8 +112,8 @@ def test_the_far_end_of_a_beam_in_a_hand_stays_above_the_ground() -> None:
     state.hold([[int(body.samples[scene.positions[body.samples][:, 2].argmin()])]])
     for _ in range(40):
         solver.step(state, control, STEP)
-    heights = state.get_positions()[0][body.samples][:, 1]
-    assert 0.02 < heights.min() < 0.026
+    heights = state.get_positions()[0][body.vertices][:, 1]
+    assert -5e-3 < heights.min() < 1e-3  # a corner lies on it
     assert heights.max() > 0.1
 
 

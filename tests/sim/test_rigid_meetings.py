@@ -98,6 +98,22 @@ def test_light_bodies_in_heavy_ones_are_not_thrown(substeps: int) -> None:
     assert overlaps(scene, state) < 1e-3
 
 
+@pytest.mark.parametrize("place", [-0.2, 0.1, 0.2])
+def test_what_lies_on_a_long_body_does_so_wherever_it_is_held(place: float) -> None:
+    """Guards reach: that of a held body was measured from the hand, and what lay more than it away fell through."""
+    scene = Scene(grip_count=1)
+    beam = scene.add_rigid_body(geometry.box((1, 1, 1), (0.6, 0.04, 0.1)), 700.0, 0.02)
+    scene.add_joint(beam, None, (0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0))
+    cube = geometry.box((1, 1, 1), (0.05, 0.05, 0.05))
+    load = scene.add_rigid_body(cube, 2000.0, 0.02, position=(place, 0.045, 0.0))
+    solver = Solver(Model(scene), substeps=10)
+    state, control = solver.state(), solver.control()
+    state.hold([[beam.samples[np.argmin(scene.positions[beam.samples, 0])]]])
+    for _ in range(20):
+        solver.step(state, control, FRAME)
+    assert_allclose(state.get_rigid_poses()[0, load.index, :3], (place, 0.04, 0.0), atol=8e-3)
+
+
 def test_fixed_bodies_hold_what_they_squeeze() -> None:
     """Guards what cannot part: two fixed boxes, 0.3 mm in a third between them, hold it by friction for 0.1 s.
 

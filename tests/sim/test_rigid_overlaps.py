@@ -45,14 +45,14 @@ def test_being_pushed_out_is_no_speed(gravity: float) -> None:
         turns, depth = random_turns(rng), rng.uniform(5e-4, 6e-3, ENVS)
         origin = np.tile([0.0, 1.0, 0.0], (ENVS, 1))
         state.set_rigid_pose(body, origin, turns)
-        origin[:, 1] -= state.get_positions()[:, body.samples, 1].min(axis=1) - body.radius + depth
+        origin[:, 1] -= state.get_positions()[:, body.vertices, 1].min(axis=1) + depth
         state.set_rigid_pose(body, origin, turns)
         before = energy(state, body, gravity)
         unit = body.mass * G * body.radius
         for _ in range(20):
             solver.step(state, control, FRAME)
             assert ((energy(state, body, gravity) - before - body.mass * gravity * depth) / unit).max() < 0.01
-        low = state.get_positions()[:, body.samples, 1].min(axis=1) - body.radius
+        low = state.get_positions()[:, body.vertices, 1].min(axis=1)
         assert low.min() > -2e-5  # out of the ground, where it was without gravity too
         if gravity == 0.0:
             assert low.max() < 2e-3 and np.abs(state.get_rigid_velocities()).max() < 5e-2

@@ -9,7 +9,8 @@ that.
   :mod:`pbd_gym.kernels.solve.lines`.
 * A line with such particles yields where it is tauter than contacts can resist within a substep. A compliance that
   grows with its tension limits that tension, and spreads the stretch over the whole line instead of the few segments at
-  a knot. The line returns to its own stiffness within some substeps; this too is remembered.
+  a knot. The line returns to its own stiffness within some substeps; this too is remembered. One that has become far
+  too long regains its length at a bounded speed only.
 * Contacts are resolved in rounds, in which balls that have passed each other within the substep return to their sides.
 
 A rope that is too short for its knot stretches, and pulls harder at the hands as they move farther apart.

@@ -42,9 +42,11 @@ def table_type(scalar: Any) -> Any:
         face_members: wp.array[wp.int32]
         """member that is nearest to a face, shape (f,)"""
         faces: wp.array2d[scalar]
-        """triangles that balls of a body lie on: middle, reach from there and corners, relative to its centre of mass
-        [m], shape (f, 13)
+        """triangles that balls of a body lie on, then its corners: middle, reach from there and three corners, relative
+        to its centre of mass [m], shape (f, 13)
         """
+        corner_count: wp.array[wp.int32]
+        """number of its last faces that are corners, shape (b,)"""
         mass: wp.array[scalar]
         """[kg], shape (k,)"""
         push: wp.array[scalar]

@@ -30,6 +30,14 @@ constexpr double YIELDING_COMPLIANCE = 1.0;
 // Share of this yielding that remains in the next substep: a line that regained its length at once would throw its
 // load.
 constexpr double STIFFENING = 0.9;
+// Smallest yielding that counts.
+constexpr double LEAST_YIELD = 1e-4;
+// Mean stretch from which a line is marked as too long for having yielded, by adding MARK to its state, until it has
+// its length again.
+constexpr double TOO_LONG = 0.05;
+constexpr double MARK = 2.0;
+// Stretch that is no remainder of yielding but that of the material, under this h^2 w f / length.
+constexpr double PULLED = 4.0;
 
 // Compile-time options: most segments of a line; whether multipliers are kept over iterations, colliders can carry
 // particles, contacts give directions to lean on, and forces at grips and on colliders are summed; and whether the
@@ -47,6 +55,7 @@ template <class Options, class V> struct LineArrays {
     static constexpr int SEGMENTS = Options::LONGEST, PARTICLES = SEGMENTS + 1;
     V carried[Options::SUPPORTS ? PARTICLES : 1];  // inverse mass of a particle that its collider carries, else 0
     V leaning[Options::LEANS ? PARTICLES : 1];     // inverse mass that it loses along a contact normal, else 0
+    V longer[Options::LEANS ? SEGMENTS : 1];       // allowed excess length of a segment that has yielded
     // Per segment: unit direction, one over the length, and the elimination dl_{k-1} = right_{k-1} - ratio_k dl_k. Back
     // substitution replaces right by dl.
     V nx[PARTICLES], ny[PARTICLES], nz[PARTICLES], right[PARTICLES], ratio[PARTICLES], over[SEGMENTS];
@@ -80,11 +89,14 @@ template <class Options, class One> struct Line {
     int iteration;
     T part;  // share of the correction that a Jacobi iteration applies
 
-    V lies;   // summed inverse mass of particles that colliders carry
-    V leans;  // the same of those that lean on other particles
-    V soft;   // 1 where the line leans or still yields
-    V *const carried, *const leaning, *const nx, *const ny, *const nz, *const right, *const ratio,
-                                                                                         *const over;  // see LineArrays
+    V lies;      // summed inverse mass of particles that colliders carry
+    V leans;     // the same of those that lean on other particles
+    V soft;      // 1 where the line leans or still yields
+    V too_long;  // 1 where it has been stretched by yielding
+    V *const carried, *const leaning, *const longer, *const nx, *const ny, *const nz,
+                                                                               *const right,
+                                                                                   *const ratio,
+                                                                                       *const over;  // see LineArrays
     V *const density, *const start_x, *const start_y, *const start_z;
     V taut, tauter, most, loose;
 
@@ -93,6 +105,7 @@ template <class Options, class One> struct Line {
         : one(one),
           carried(a.carried),
           leaning(a.leaning),
+          longer(a.longer),
           nx(a.nx),
           ny(a.ny),
           nz(a.nz),
@@ -172,17 +185,63 @@ template <class Options, class One> struct Line {
         return alpha + loose * (wa > wb ? wa : wb);
     }
 
-    // Soften a line that is too taut for its contacts, or still soft from earlier substeps. Returns whether any lane
-    // does.
-    PBD_INLINE bool yield_to_contacts() {
+    // Length of segment k at the start of the substep.
+    PBD_INLINE V length_before(int k) const {
+        PBD_CONTRACT_ON
+        const T *const a = one.arrays.previous + ROW * (Index)at[k] * LANES, *const b = one.arrays.previous +
+                                                                                        ROW * (Index)at[k + 1] * LANES;
+        const V dx = load(b) - load(a), dy = load(b + LANES) - load(a + LANES),
+                dz = load(b + 2 * LANES) - load(a + 2 * LANES);
+        return root(dx * dx + dy * dy + dz * dz);
+    }
+
+    // Allow segments of a line that is too long the part of their excess that they owe to yielding by more than now,
+    // less what they take back in a substep. The pull then stays the same while the line stiffens, and it regains its
+    // length at a bounded speed; otherwise it would throw its load.
+    //
+    // yields:   state of yielding.
+    // expected: length of each segment without that excess.
+    template <class Expected> PBD_INLINE void keep_length(V yields, Expected expected) {
+        PBD_CONTRACT_ON
+        V sum = V(T(0)), whole = sum;
+        const V known = load(yielded);
+        too_long = V(T(0));
+        for (int k = 0; k < count; ++k) longer[k] = V(T(0));
+        if (!any(known > T(0))) return;
+        for (int k = 0; k < count; ++k) {
+            const V wa = weight(k), wb = weight(k + 1), rest = size * rest_length[k];
+            const V pliant = give(softness * relative[k], wa, wb) / at_least(wa > wb ? wa : wb, 1e-30);
+            longer[k] = at_least(length_before(k) - expected(k) - relief - T(PULLED) * rest * pliant, 0);
+            sum += longer[k];
+            whole += rest;
+        }
+        const V least = known >= T(MARK) ? V(T(0)) : T(TOO_LONG) * whole;
+        too_long = ((known > T(0)) & (sum > least)) ? V(T(1)) : V(T(0));
+        const V part = too_long > T(0) ? V(T(1) - yields) : V(T(0));
+        for (int k = 0; k < count; ++k) longer[k] = part * longer[k];
+    }
+
+    PBD_INLINE void keep_length(V yields) {
+        keep_length(yields, [&](int k) { return V(size * rest_length[k]); });
+    }
+
+    // Yielding that remains of the last substep's.
+    PBD_INLINE V still_yields() const {
+        const V known = load(yielded), yields = known >= T(MARK) ? V(known - T(MARK)) : known;
+        const V left = T(STIFFENING) * yields;
+        return left > T(LEAST_YIELD) ? left : V(T(0));
+    }
+
+    // Soften a line that is too taut for its contacts, or still soft from earlier substeps. Returns its yielding.
+    PBD_INLINE V yield_to_contacts() {
         PBD_CONTRACT_ON
         const V steep = (leans > T(0) ? most : V(T(0))) * T(1.0 / (SLACK - YIELD)) - T(YIELD / (SLACK - YIELD));
-        const V left = T(STIFFENING) * load(yielded), before = left > T(1e-4) ? left : V(T(0));
+        const V before = still_yields();
         const V now = steep < T(1) ? steep : V(T(1)), yields = now > before ? now : before;
-        store(yielded, yields);
+        store(yielded, yields + (too_long > T(0) ? V(T(MARK)) : V(T(0))));
         loose += T(YIELDING_COMPLIANCE) * yields;
         soft = ((leans > T(0)) | (yields > T(0))) ? V(T(1)) : V(T(0));
-        return any(yields > T(0));
+        return yields;
     }
 
     // Forward elimination of the tridiagonal system: directions, right-hand sides and ratios of each segment.
@@ -213,6 +272,7 @@ template <class Options, class One> struct Line {
                 coupling -= leaning[k] * into * push_along(k, px, py, pz);
             }
             V wanted = size * rest_length[k] - length;
+            if constexpr (Options::LEANS) wanted += longer[k];
             if constexpr (Options::KEEP_LAMBDA)
                 if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
             const V pliant = give(alpha, wa, wb);
@@ -332,12 +392,17 @@ template <class Options, class One> struct Line {
         taut = tauter = most = V(T(0));
         loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));  // one segment is never singular
         if constexpr (Options::SUPPORTS) find_carried();
-        if constexpr (Options::LEANS) find_leaning();
+        if constexpr (Options::LEANS) {
+            find_leaning();
+            keep_length(still_yields());
+        }
         for (int round = 0;; ++round) {
             eliminate(round);
             substitute();
             if constexpr (Options::LEANS) {
-                if (round == 0 && yield_to_contacts()) {
+                const V yields = round == 0 ? yield_to_contacts() : V(T(0));
+                if (any(yields > T(0))) {
+                    keep_length(yields);
                     eliminate(round);
                     substitute();
                 }

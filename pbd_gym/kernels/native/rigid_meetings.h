@@ -99,7 +99,9 @@ template <class Bodies> struct RigidEnvironment {
         const Vec3<T> other = vector(c, BODY_CENTER), offset = vector(c, BODY_OFFSET);
         const Mat3<T> turn = rows(c, BODY_TURN);
         const T* const box = table.box.data + 6 * c;
-        const Vec3<T> between = vector(b, BODY_CENTER) - other;
+        // The centre of a held body is where the hand is; its reach is measured from its centre of mass.
+        const Vec3<T> own = vector(b, BODY_CENTER) - rows(b, BODY_TURN) * vector(b, BODY_OFFSET);
+        const Vec3<T> between = own - (other - turn * offset);
         const T both = wide + size * table.reach.data[b];
         if (!(dot(between, between) < both * both)) return;
         const auto beyond = [&](T at, int axis) {

@@ -57,10 +57,10 @@ template <class Options, class V> struct WrapArrays {
 
 template <class Options, class One> struct WrappedLine : Line<Options, One> {
     using Base = Line<Options, One>;
-    using Base::at, Base::carried, Base::count, Base::density, Base::iteration, Base::leaning, Base::loose, Base::most,
-        Base::multipliers, Base::nx, Base::ny, Base::nz, Base::one, Base::over, Base::place, Base::ratio,
-        Base::relative, Base::relief, Base::rest_length, Base::right, Base::row, Base::size, Base::slack, Base::soft,
-        Base::softness, Base::start_x, Base::start_y, Base::start_z, Base::taut, Base::tauter, Base::load,
+    using Base::at, Base::carried, Base::count, Base::density, Base::iteration, Base::leaning, Base::longer,
+        Base::loose, Base::most, Base::multipliers, Base::nx, Base::ny, Base::nz, Base::one, Base::over, Base::place,
+        Base::ratio, Base::relative, Base::relief, Base::rest_length, Base::right, Base::row, Base::size, Base::slack,
+        Base::soft, Base::softness, Base::start_x, Base::start_y, Base::start_z, Base::taut, Base::tauter, Base::load,
         Base::push_along, Base::store, Base::touches, Base::weight;
     using typename Base::Index;
     using typename Base::T;
@@ -227,6 +227,7 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
             }
             const V alpha = softness * relative[k], pliant = this->give(alpha, wa, wb);
             V wanted = wraps.wanted[k];
+            if constexpr (Options::LEANS) wanted += longer[k];
             if constexpr (Options::KEEP_LAMBDA)
                 if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
             if (round > 0) wanted += pliant * density[k] / over[k];
@@ -401,10 +402,20 @@ template <class Options, class One> struct WrappedLine : Line<Options, One> {
         taut = tauter = most = V(T(0));
         loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));
         this->find_carried();
-        if constexpr (Options::LEANS) this->find_leaning();
+        // Length of a segment with the excess that is allowed for having begun or ceased to be wrapped.
+        const auto expected = [&](int k) { return V(wraps.wanted[k] + T(1) / over[k]); };
+        if constexpr (Options::LEANS) {
+            this->find_leaning();
+            this->keep_length(this->still_yields(), expected);
+        }
         eliminate(0);
-        if constexpr (Options::LEANS)
-            if (this->yield_to_contacts()) eliminate(0);
+        if constexpr (Options::LEANS) {
+            const V yields = this->yield_to_contacts();
+            if (any(yields > T(0))) {
+                this->keep_length(yields, expected);
+                eliminate(0);
+            }
+        }
         if (count > 1 && begin_runs()) {
             eliminate(0);
             decide();

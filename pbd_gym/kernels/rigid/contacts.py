@@ -140,14 +140,13 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
             if any_positive(deepest):
                 most = vec(scalar(0.0))
                 farthest = vec(scalar(0.0))
-                if wp.static(part.shape.SWEPT):
-                    gx, gy, gz = normal(colliders, k, cx, cy, cz)
+                gx, gy, gz = normal(colliders, k, cx, cy, cz)
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
                     px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
                     depth = wp.min(radius - distance(colliders, k, px, py, pz), deepest)
+                    most = pick(depth - most, depth, most)
                     if wp.static(part.shape.SWEPT):
-                        most = pick(depth - most, depth, most)
                         way = wp.cw_mul(gx, cx - px) + wp.cw_mul(gy, cy - py) + wp.cw_mul(gz, cz - pz)
                         farthest = pick(way - farthest, way, farthest)
                     if any_positive(depth):
@@ -169,13 +168,18 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                             uz, kinetic, sticking, colliders.surfaces[k, 2],
                         )  # fmt: skip
                         count += 1
+                # The distance from a convex collider is a convex function: no less than its tangent in the middle. Most
+                # bodies that lie flat on one have no point deeper than their balls.
+                least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
+                could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
+                faces = int(0)
                 if wp.static(part.shape.SWEPT):
-                    # The distance from a convex collider is a convex function: no less than its tangent in the middle.
-                    # Most bodies that lie flat on one have no point deeper than their balls.
-                    least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
-                    could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
                     if any_positive(could) or colliders.bends[k] < scalar(0.0):
-                        count = search(model, colliders, body, rigid, now, round, group, b, k, count, least, deepest)
+                        faces = int(1)
+                count = search(
+                    model, colliders, body, rigid, now, round, group, b, k, count, faces, least,
+                    most - radius * scalar(FLAT), deepest,
+                )  # fmt: skip
         return count
 
     return touch

@@ -6,7 +6,9 @@ contact like that of another ball. For a convex collider that is the minimum of 
 steps of geometrically decreasing length find it for all environments at once (Goffin 1977, doi:10.1007/BF01584346).
 Macklin et al. 2020, doi:10.1145/3384538, search the triangles of cloth in the same way.
 
-Where balls are as deep, nothing is added: a body that lies flat on a table touches it with its balls alone.
+Corners stick out of the balls beneath them, and touch as points do: otherwise a box would tip about the balls along its
+edge, a radius too far in. Where balls are as deep, nothing is added: a body that lies flat on a table touches it with
+its balls alone.
 """
 
 import functools
@@ -39,6 +41,7 @@ SHORTER = 0.75
 class _Places(NamedTuple):
     place: Any
     corner: Any
+    beyond: Any
 
 
 @functools.cache
@@ -81,7 +84,23 @@ def _make_places(wide: Wide, data: Any, part: Part) -> _Places:
         lx, ly, lz = to_local(body.frames, k, 0, wx, wy, wz)
         return lx, ly, lz
 
-    return _Places(place, corner)
+    @wp.func
+    @no_type_check
+    def beyond(rigid: rigid_, group: int, b: int, far: vec, x: vec, y: vec, z: vec, nx: vec, ny: vec, nz: vec):
+        """Return a place in the axes of a body, moved along a direction in the world."""
+        turn = wp.static(TURN)
+        tx = wp.cw_mul(rigid.bodies[group, b, turn], nx)
+        tx += wp.cw_mul(rigid.bodies[group, b, turn + 3], ny)
+        tx += wp.cw_mul(rigid.bodies[group, b, turn + 6], nz)
+        ty = wp.cw_mul(rigid.bodies[group, b, turn + 1], nx)
+        ty += wp.cw_mul(rigid.bodies[group, b, turn + 4], ny)
+        ty += wp.cw_mul(rigid.bodies[group, b, turn + 7], nz)
+        tz = wp.cw_mul(rigid.bodies[group, b, turn + 2], nx)
+        tz += wp.cw_mul(rigid.bodies[group, b, turn + 5], ny)
+        tz += wp.cw_mul(rigid.bodies[group, b, turn + 8], nz)
+        return x + wp.cw_mul(far, tx), y + wp.cw_mul(far, ty), z + wp.cw_mul(far, tz)
+
+    return _Places(place, corner, beyond)
 
 
 @functools.cache
@@ -192,7 +211,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, _ = make_frame(wide, part.moving)
     surface_motion = make_surface_motion(wide, part.moving, part.belt)
-    place, corner = _make_places(wide, data, part)
+    place, corner, beyond = _make_places(wide, data, part)
     deepest_place = _make_deepest(wide, data, part)
 
     record_code = rigid_call(
@@ -214,7 +233,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
     @no_type_check
     def search(
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int,
-        k: int, start: int, least: vec, deepest: vec,
+        k: int, start: int, faces: int, least: vec, level: vec, deepest: vec,
     ):  # fmt: skip
         count = int(start)
         none = vec(scalar(0.0))
@@ -224,17 +243,29 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
             size = body.parameters[SIZE]
         radius = model.rigid.radius[b] * size
         room = wp.static(ROOM) * (model.rigid.offsets[b + 1] - model.rigid.offsets[b])
-        # Points that are no deeper than this do not count.
-        bar = radius - least
-        for f in range(model.rigid.face_offsets[b], model.rigid.face_offsets[b + 1]):
+        last = model.rigid.face_offsets[b + 1]
+        corners = last - model.rigid.corner_count[b]
+        first = corners
+        if faces == 1:
+            first = model.rigid.face_offsets[b]
+        for f in range(first, last):
+            pointed = f >= corners
+            around = radius
+            bar = radius - least
+            if pointed:
+                around = none
+                bar = wp.min(-level, none)
             mx, my, mz = corner(model, body, rigid, group, b, k, f, 0, size)
             best = distance(colliders, k, mx, my, mz)
             if any_positive(bar - best + size * model.rigid.faces[f, 3]):
-                best, best_u, best_v = deepest_place(
-                    model, colliders, body, rigid, group, b, k, f, size, radius, bar, best
-                )
+                best_u = none
+                best_v = none
+                if not pointed:
+                    best, best_u, best_v = deepest_place(
+                        model, colliders, body, rigid, group, b, k, f, size, radius, bar, best
+                    )
                 counts = bar - best
-                depth = pick(counts, wp.min(radius - best, deepest), -one)
+                depth = pick(counts, wp.min(around - best, deepest), -one)
                 if any_positive(depth):
                     w = one - best_u - best_v
                     x = none
@@ -252,12 +283,15 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
                     wx, wy, wz = place(rigid, group, b, wp.static(CENTER), wp.static(TURN), x, y, z)
                     px, py, pz = to_local(body.frames, k, 0, wx, wy, wz)
                     nx, ny, nz = normal(colliders, k, px, py, pz)
-                    reach = radius - depth
+                    reach = around - depth
                     ux, uy, uz = surface_motion(colliders, body.frames, k, body.h, reach, px, py, pz, nx, ny, nz)
                     wx, wy, wz = place(rigid, group, b, wp.static(START), wp.static(START_TURN), x, y, z)
                     ox, oy, oz = to_local(body.frames, k, 12, wx, wy, wz)
-                    early = radius - distance(colliders, k, ox, oy, oz)
+                    early = around - distance(colliders, k, ox, oy, oz)
                     wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
+                    if pointed:
+                        # The centre of a ball that touches where the corner does.
+                        x, y, z = beyond(rigid, group, b, radius, x, y, z, wx, wy, wz)
                     kinetic = colliders.surfaces[k, 0] * body.friction
                     sticking = colliders.surfaces[k, 1] * body.friction
                     if count == room:

@@ -59,7 +59,8 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         body_of=np.repeat(np.arange(len(bodies)), [len(ones) for ones in members]),
         joints=[number for joint in joints for number in (joint.first, joint.second)],
         rest=np.concatenate(rest).ravel(),
-        face_offsets=np.cumsum([0, *(len(body.faces) for body in bodies)]),
+        face_offsets=np.cumsum([0, *(len(body.faces) + len(body.corners) for body in bodies)]),
+        corner_count=[len(body.corners) for body in bodies],
         face_members=np.concatenate(
             [first + _nearest(body) for body, first in zip(bodies, np.cumsum([0, *map(len, members)]), strict=False)]
         ),
@@ -115,16 +116,22 @@ def _corners(body: RigidBody) -> np.ndarray:
 
 
 def _faces(body: RigidBody) -> np.ndarray:
-    """Return the middle, the reach and the corners of a body's faces [m], shape (f, 13)."""
-    middle = body.faces.mean(axis=1)
-    reach = np.linalg.norm(body.faces - middle[:, None], axis=2).max(axis=1)
-    return np.concatenate([middle, reach[:, None], body.faces.reshape(-1, 9)], axis=1)
+    """Return the middle, the reach and the corners of a body's faces [m], then its own corners, shape (f, 13)."""
+    faces = _with_corners(body)
+    middle = faces.mean(axis=1)
+    reach = np.linalg.norm(faces - middle[:, None], axis=2).max(axis=1)
+    return np.concatenate([middle, reach[:, None], faces.reshape(-1, 9)], axis=1)
+
+
+def _with_corners(body: RigidBody) -> np.ndarray:
+    """Return the corners of a body's faces, and three times each of its own corners [m], shape (f, 3, 3)."""
+    return np.concatenate([body.faces, np.repeat(body.corners[:, None], 3, axis=1)])
 
 
 def _nearest(body: RigidBody) -> np.ndarray:
     """Return the ball nearest to the middle of each of a body's faces, shape (f,), int."""
     balls = body.rest[: len(body.samples)]
-    gaps = [np.linalg.norm(balls - middle, axis=1) for middle in body.faces.mean(axis=1)]
+    gaps = [np.linalg.norm(balls - middle, axis=1) for middle in _with_corners(body).mean(axis=1)]
     return np.array([int(gap.argmin()) for gap in gaps], dtype=np.int32)
 
 

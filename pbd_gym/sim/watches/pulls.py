@@ -32,6 +32,8 @@ PATIENCE = 5
 LEANING, HALF = 0.05, 0.5
 """Mean stretch of a line that leans on others which is said, and how much some line has then yielded at least."""
 YIELD = constant("YIELD")
+MARK = constant("MARK")
+"""Added to the state of lines that are too long from having yielded."""
 SEEN = 2
 """Number of control steps for which it has to be so long."""
 MARGIN = 1.1
@@ -90,7 +92,7 @@ class PullWatch:
     def _look_over(self, state: Any, ctrl_dt: float, substeps: int) -> None:
         """Warn of the line that has yielded most to what it leans on."""
         first = 3 * state.model.particle_count
-        yields = state.memory_scalar.numpy()[:, first : first + len(self._chains)].max()
+        yields = (state.memory_scalar.numpy()[:, first : first + len(self._chains)] % MARK).max()
         now = 0.0
         if yields > HALF:
             places, sizes = state.get_positions(), np.ravel(state.get_parameters()["size"])
