@@ -36,13 +36,17 @@ SHORTER = 0.75
 """Ratio of successive step lengths."""
 
 
-class _Places(NamedTuple):
+class Places(NamedTuple):
+    """Warp functions for places of a body."""
+
     place: Any
+    """Function (rigid, group, b, middle, turn, x, y, z) -> world position of a place in the axes of body ``b``."""
     corner: Any
+    """Function (model, body, rigid, group, b, k, f, first, size) -> place of a face in the frame of collider ``k``."""
 
 
 @functools.cache
-def _make_places(wide: Wide, data: Any, part: Part) -> _Places:
+def make_places(wide: Wide, data: Any, part: Part) -> Places:
     """Build the functions for places of a body, in the world and in the frame of a collider."""
     vec: Any = wide.vec
     body_: Any = body_type(vec)
@@ -81,7 +85,7 @@ def _make_places(wide: Wide, data: Any, part: Part) -> _Places:
         lx, ly, lz = to_local(body.frames, k, 0, wx, wy, wz)
         return lx, ly, lz
 
-    return _Places(place, corner)
+    return Places(place, corner)
 
 
 @functools.cache
@@ -100,7 +104,7 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
     body_: Any = body_type(vec)
     rigid_: Any = scratch_type(vec)
     distance, normal = part.shape.make_distance(wide)
-    corner = _make_places(wide, data, part).corner
+    corner = make_places(wide, data, part).corner
 
     @wp.func
     @no_type_check
@@ -192,7 +196,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, _ = make_frame(wide, part.moving)
     surface_motion = make_surface_motion(wide, part.moving, part.belt)
-    place, corner = _make_places(wide, data, part)
+    place, corner = make_places(wide, data, part)
     deepest_place = _make_deepest(wide, data, part)
 
     record_code = rigid_call(
