@@ -305,7 +305,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     for round in range(rounds):
                         if wp.static(options.rigid):
                             if round > 0:
-                                carry(model, body, state.rigid, group, thread, threads)
+                                carry(model, body, state.rigid, now, group, thread, threads)
                                 barrier()
                         separate(
                             model, body, state.contacts, state.rigid, now.inv_h, first, counts, group, thread, threads

@@ -120,13 +120,12 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
     // Room that it leaves others, in all environments: see rooms.h.
     PBD_INLINE T* room_of(int k) const { return (T*)body.memory.data + (size_t)(table.first_memory + k) * LANES; }
 
-    // Whether two members can collide at all: not if they are neighbours in one body, or belong to two rigid bodies,
-    // which are separated as bodies.
+    // Whether two members can collide at all: not if they are neighbours in one body, or both belong to rigid bodies.
+    // Two of these are separated as bodies, and in one of them only a hand that is torn out of it could touch others.
     PBD_INLINE bool strangers(int k, int other) const {
         if (has_masks) return (table.strangers.data[k * chunks + other / 16] >> other % 16 & 1) != 0;
         if constexpr (Options::RIGID) {
-            const int mine = table.owner.data[k], its = table.owner.data[other];
-            if (mine >= 0 && its >= 0 && mine != its) return false;
+            if (table.owner.data[k] >= 0 && table.owner.data[other] >= 0) return false;
         }
         for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n)
             if (table.kin.data[n] == other) return false;

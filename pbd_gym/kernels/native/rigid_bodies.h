@@ -7,9 +7,13 @@ namespace pbd {
 
 // A body counts as torn from its hand once the gap exceeds this share of its balls' radius.
 constexpr double TORN = 0.02;
+// The share from which something is in the way as a control step begins: otherwise no gap is as wide.
+constexpr double TORN_BEFORE = 1e-3;
 // Mass factor of the held part in this case: the rest of the body then moves as if it were free.
 constexpr double TORN_WEIGHT = 1e-3;
-// Speed at which hands pull a torn body towards them, on top of their own motion [m/s].
+// Time constant of the hands of a torn body, which pull like critically damped springs [s].
+constexpr double HAND_TIME = 5e-3;
+// Speed at which hands pull a torn body towards them, on top of their own motion, at most [m/s].
 constexpr double DRAWN = 0.5;
 
 // Compile-time options: scalars per position row, and the parameter columns of the environment's size and density
@@ -63,6 +67,12 @@ template <class Group, class Options, class Table> struct RigidBodies {
     PBD_INLINE int& collider(int b, int c) const { return touching[2 * row(b, c) + 1]; }
     PBD_INLINE T* place(int j) const { return x + ROW * members[j] * LANES; }
     PBD_INLINE T* place_before(int j) const { return previous + ROW * members[j] * LANES; }
+};
+
+// Means over the hands of a body: of what they hold, relative to its centre and in its axes; of the gaps from there to
+// the hands as a substep begins; and of the ways of the hands within it.
+template <class V> struct HandMeans {
+    Vec3<V> place, gap, way;
 };
 
 // Access of one lane, or of all at once, to rigid bodies.
@@ -139,57 +149,91 @@ template <class Bodies> struct RigidLane {
         return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
     }
     PBD_INLINE V weight(int j, int b) const { return unless_held(j, b, in.table.mass.data[j]); }
-    // The same for a body that is torn from its hands.
-    PBD_INLINE V torn_weight(int j) const {
+    // Whether member j is held.
+    PBD_INLINE auto is_held(int j) const { return load(in.w + in.members[j] * LANES) <= T(0); }
+    // The same while the body moves freely.
+    PBD_INLINE V free_weight(int j) const {
         const V free = V(in.table.mass.data[j]), held = V(T(TORN_WEIGHT) * in.table.mass.data[j]);
-        return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
+        return (is_held(j) ? held : free) * heavier;
     }
-    // Effective mass. torn: 1 where the body is torn from its hands, else 0.
-    PBD_INLINE V weight(int j, int b, V torn) const { return torn > T(0) ? torn_weight(j) : weight(j, b); }
-
-    // Distance of member j from the body's centre, divided by the distance of its hand; at most 1.
+    // The same while the hands of a torn body pull at it, or resist what pushes it.
     //
-    // Hands that move apart pull held parts out of place, and the body turns until the held points face the hands. A
-    // hand only gives a direction: at its full distance, a hand twice as far away would turn the body past it by as
-    // much as it was off.
-    //
-    // own: from the centre to the member's place.
-    // hand: from the centre to its hand.
-    PBD_INLINE V reached(const Vec3<V>& own, const Vec3<V>& hand) const {
+    // A hand then pulls at what it holds like a critically damped spring of time constant s, with M (2 v / s + d / s^2)
+    // at a gap d and a relative speed v, where M is the mass of the body. Within a substep h, integrated implicitly,
+    // that is a plastic collision with the mass M (2 h / s + h^2 / s^2), which moves as the hand does.
+    PBD_INLINE V hand_weight(int j, int b, T h) const {
+        const T q = h * T(1.0 / HAND_TIME);
+        const V hand = q * (T(2) + q) * load(in.body(b) + BODY_MASS * LANES);
+        return is_held(j) ? hand : V(in.table.mass.data[j]) * heavier;
+    }
+    // Effective mass. torn: above 0 where the body is torn from its hands.
+    PBD_INLINE V weight(int j, int b, V torn) const { return torn > T(0) ? free_weight(j) : weight(j, b); }
+    // Gap from member j's place in body b to its particle when the substep began.
+    PBD_INLINE Vec3<V> gap_before(int b, int j, const Vec3<V>& place) const {
+        const T* const at = in.body(b);
+        return load3(in.place_before(j)) -
+               (load3(at + BODY_START * LANES) + load_rows(at + BODY_START_TURN * LANES) * place);
+    }
+    // Means over the hands of body b.
+    PBD_INLINE HandMeans<V> hand_means(int b) const {
         PBD_CONTRACT_ON
-        const V near = dot(own, own), far = dot(hand, hand);
-        return far > near ? V(root(near / far)) : V(T(1));
+        const T* const at = in.body(b);
+        const V none = V(T(0)), each = V(T(1)) / at_least(load(at + BODY_HANDS * LANES), 1);
+        const Vec3<V> zero = {none, none, none}, from = offset(at);
+        HandMeans<V> means = {zero, zero, zero};
+        for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
+            if (!any(is_held(j))) continue;
+            const V share = is_held(j) ? each : none;
+            const Vec3<V> place = place_in(j, from);
+            means.place = means.place + share * place;
+            means.gap = means.gap + share * gap_before(b, j, place);
+            means.way = means.way + share * (load3(in.place(j)) - load3(in.place_before(j)));
+        }
+        return means;
     }
-    // Share of the gap between a held point and its hand that remains after a substep. All growth of the gap within the
-    // substep is closed, so that the body follows without gathering speed, and a fixed length of the rest.
+    // Way by which the place of member j of a torn body is to follow its hand: with that of all hands, and otherwise
+    // turning about their middle as their directions do, however far away they are.
+    PBD_INLINE Vec3<V> followed(int b, int j, const HandMeans<V>& means) const {
+        PBD_CONTRACT_ON
+        const Vec3<V> place = place_in(j, offset(in.body(b))), arm = place - means.place;
+        const Vec3<V> gap = gap_before(b, j, place) - means.gap;
+        const Vec3<V> way = load3(in.place(j)) - load3(in.place_before(j)) - means.way;
+        const V near = root(dot(arm, arm)), far = near + root(dot(gap, gap));
+        return means.way + (near / at_least(far, 1e-30)) * way;
+    }
+    // Way by which a hand of a torn body pulls it beyond its own motion within a substep.
     //
     // before: gap when the substep began.
-    // most: that fixed length [m].
-    PBD_INLINE V left_of(const Vec3<V>& before, V most) const {
+    // slower: share of the largest speed that is allowed.
+    PBD_INLINE Vec3<V> drawn(const Vec3<V>& before, T h, V slower) const {
         PBD_CONTRACT_ON
-        const V far = dot(before, before);
-        return far > most * most ? V(T(1) - most / root(at_least(far, 1e-30))) : V(T(0));
+        const V far = dot(before, before), share = V(h / (h + T(2.0 * HAND_TIME))), most = T(DRAWN) * h * slower;
+        return (share * share * far > most * most ? V(most / root(at_least(far, 1e-30))) : share) * before;
     }
 
-    // Switch a body between heavy held parts and almost massless ones, used where it is torn from its hands.
+    // Let held parts count as in another set.
     //
     // at: row of the body; its centres now and at the start of the substep are moved to the new centre of mass.
-    // torn: 1 where it is torn, else 0.
-    PBD_INLINE void change_weight(T* at, V torn) const {
+    // set: HEAVY_SET, FREE_SET or HAND_SET of each lane.
+    PBD_INLINE void weigh(T* at, V set) const {
         PBD_CONTRACT_ON
-        const V before = load(at + BODY_TORN * LANES);
-        const auto changes = (before > T(0)) != (torn > T(0));
-        const Vec3<V> way = load3(at + BODY_OTHER * LANES) - offset(at), start = load3(at + BODY_START * LANES);
-        const Vec3<V> now = center(at) + turn(at) * way, then = start + load_rows(at + BODY_START_TURN * LANES) * way;
-        store3(at + BODY_CENTER * LANES, choose(changes, now, center(at)));
-        store3(at + BODY_START * LANES, choose(changes, then, start));
-        for (int k = 0; k < BODY_TORN - BODY_OTHER; ++k) {
-            T *const one = at + (BODY_OFFSET + k) * LANES, *const two = at + (BODY_OTHER + k) * LANES;
-            const V first = load(one), second = load(two);
-            store(one, changes ? second : first);
-            store(two, changes ? first : second);
+        const V before = load(at + BODY_WEIGHING * LANES);
+        if (!any(before != set)) return;
+        for (int s = HEAVY_SET; s <= HAND_SET; ++s) {
+            const auto changes = (before != set) & (set == V(T(s)));
+            if (!any(changes)) continue;
+            const T* const from = at + (BODY_SETS + s * SET_NUMBERS) * LANES;
+            const Vec3<V> way = load3(from) - offset(at), start = load3(at + BODY_START * LANES);
+            const Vec3<V> now = center(at) + turn(at) * way,
+                          then = start + load_rows(at + BODY_START_TURN * LANES) * way;
+            store3(at + BODY_CENTER * LANES, choose(changes, now, center(at)));
+            store3(at + BODY_START * LANES, choose(changes, then, start));
+            for (int k = 0; k < SET_NUMBERS; ++k) {
+                T* const to = at + (BODY_OFFSET + k) * LANES;
+                store(to, changes ? load(from + k * LANES) : load(to));
+            }
         }
-        store(at + BODY_TORN * LANES, torn);
+        store(at + BODY_WEIGHING * LANES, set);
     }
 
     // Add a push at a point to the pulls that held particles take up.

@@ -9,7 +9,7 @@ constexpr int BODY_TURN = 3;
 constexpr int BODY_START = 12;
 constexpr int BODY_START_TURN = 15;
 // Offset of the centre of mass from that of the mesh, in the body's axes (3) [m]; inverse mass [1/kg]; inertia tensor
-// and its inverse (xx, yy, zz, xy, xz, yz each), in the same axes. Held particles count as heavy in all of these.
+// and its inverse (xx, yy, zz, xy, xz, yz each), in the same axes. What held particles weigh in them changes.
 constexpr int BODY_OFFSET = 24;
 constexpr int BODY_INV_MASS = 27;
 constexpr int BODY_INERTIA = 28;
@@ -21,18 +21,31 @@ constexpr int BODY_GONE = 46;
 // Impulses on the body in the substep, times the substep, that its motion does not account for (3) [kg m], and their
 // moment about the world's origin (3): held particles take these up. Only if forces at grips are summed.
 constexpr int BODY_PULL = 52;
-// Second set of values of the columns from BODY_OFFSET on: those of the torn body while held parts count as heavy, and
-// vice versa. Then 1 where the body is torn from its hands, else 0.
-constexpr int BODY_OTHER = 58;
-constexpr int BODY_TORN = 74;
+// 0 where the body is in its hands, 1 where it is torn from them, 2 where a collider has pushed it since hands last
+// pulled at it, or a gap says so as a control step begins. Then 1 once hands have pulled in this substep, else 0; and
+// which of the sets below is in the columns from BODY_OFFSET on.
+constexpr int BODY_TORN = 58;
+constexpr int BODY_PULLED = 59;
+constexpr int BODY_WEIGHING = 60;
+// Mass [kg]: of the whole body, and of what is not held. Then the number of held particles.
+constexpr int BODY_MASS = 61;
+constexpr int BODY_LOOSE_MASS = 62;
+constexpr int BODY_HANDS = 63;
 // Origin of the body's mesh (3) [m], from which its reach is measured.
-constexpr int BODY_ORIGIN = 75;
+constexpr int BODY_ORIGIN = 64;
 // Whether colliders have pushed the body since contacts between bodies were last examined, or in the previous substep:
 // 1 if so, 0 if not, -1 in the first substep of a control step. Then the number of bodies in the stack that carries it,
 // itself included.
-constexpr int BODY_TOUCHED = 78;
-constexpr int BODY_LEVEL = 79;
-constexpr int BODY_COLUMNS = 80;
+constexpr int BODY_TOUCHED = 67;
+constexpr int BODY_LEVEL = 68;
+// Sets of offset, inverse mass and inertia tensors, by what held particles count as: so heavy that the body turns about
+// them; nearly nothing, as while the body moves freely; as the hand of a torn body resists within a substep.
+constexpr int BODY_SETS = 69;
+constexpr int SET_NUMBERS = 16;
+constexpr int HEAVY_SET = 0;
+constexpr int FREE_SET = 1;
+constexpr int HAND_SET = 2;
+constexpr int BODY_COLUMNS = 117;
 
 // Row of a contact with a collider. The first number is the distance by which the body is to be pushed [m]; then:
 // normal (3); displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times

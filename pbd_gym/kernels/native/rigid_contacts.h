@@ -79,21 +79,22 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         const Vec3<V> turn = rotation_vector(on.turn(at), on.load_rows(at + BODY_START_TURN * LANES));
         const Vec3<V> arm = (-on.size * in.table.radius.data[b]) * n;
         Vec3<V> went = on.load3(in.place(j)) - on.load3(in.place_before(j));
-        if (face) {
-            const Vec3<V> place = {on.load(face->x.c), on.load(face->y.c), on.load(face->z.c)};
-            const Vec3<V> own = place - on.offset(at);
-            went = (on.center(at) + on.turn(at) * own) -
-                   (on.load3(at + BODY_START * LANES) + on.load_rows(at + BODY_START_TURN * LANES) * own);
-            on.store3(to + TOUCH_PLACE * LANES, place);
+        if (face || any(on.is_held(j))) {
+            Vec3<V> own = on.place_in(j, on.offset(at));
+            if (face) {
+                const Vec3<V> place = {on.load(face->x.c), on.load(face->y.c), on.load(face->z.c)};
+                own = place - on.offset(at);
+                on.store3(to + TOUCH_PLACE * LANES, place);
+            }
+            const Vec3<V> way = (on.center(at) + on.turn(at) * own) -
+                                (on.load3(at + BODY_START * LANES) + on.load_rows(at + BODY_START_TURN * LANES) * own);
+            // A particle torn from its hand is not where the hand is.
+            went = face ? way : choose(on.is_held(j), way, went);
         }
         const Vec3<V> surface = {on.load(touch.ux.c), on.load(touch.uy.c), on.load(touch.uz.c)};
         const Vec3<V> slip = went + cross(turn, arm) - surface;
         const V along = dot(slip, n);
         V deep = on.load(touch.depth.c), early = on.load(touch.early.c);
-        // A particle torn from its hand is not where the hand is.
-        const auto elsewhere =
-            (on.load(at + BODY_TORN * LANES) > none) & (on.load(in.w + in.members[j] * LANES) <= none);
-        if (!face) deep = elsewhere ? none : deep;
         // Later rounds only serve environments in which bodies meet.
         if (round > 0) deep = on.load((const T*)(rigid.busy.data + group)) > none ? deep : none;
         // Overlap within rounding is removed at once: as a speed it is negligible.
@@ -181,6 +182,24 @@ template <class Lane> PBD_INLINE void keep_energy(const Lane& on, int b, int cou
     }
 }
 
+// Give hands that hold body b no more strength against colliders than they have where it is torn from them.
+template <class Lane> PBD_INLINE void yield_to_touches(const Lane& on, int b, int count) {
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const V none = V(T(0));
+    T* const at = on.in.body(b);
+    const auto held = on.load(at + BODY_HANDS * LANES) > none;
+    const V before = on.load(at + BODY_TORN * LANES);
+    V torn = before;
+    for (int c = 0; c < count; ++c) {
+        const auto touches = on.load(on.in.contact(b, c)) > V(T(0.5 * NO_TOUCH));
+        torn = (held & touches & (before <= none)) ? V(T(1)) : torn;
+    }
+    on.store(at + BODY_TORN * LANES, torn);
+    on.weigh(at, torn > none ? V(T(HAND_SET)) : V(T(HEAVY_SET)));
+}
+
 // Solve the contacts of body b with colliders.
 template <class L, class Options, bool bouncing, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
@@ -193,8 +212,11 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         PBD_CONTRACT_ON
         const RigidLane on(in, lane);
+        const V none = V(T(0));
+        const auto held = on.load(at + BODY_HANDS * LANES) > none;
+        if (any(held)) yield_to_touches(on, b, count);
         leave_overlaps(on, b, count, T(now.h));
-        const V none = V(T(0)), ball = on.size * in.table.radius.data[b];
+        const V ball = on.size * in.table.radius.data[b];
         const Vec3<V> center = on.center(at), offset = on.offset(at);
         const Mat3<V> turn = on.turn(at);
         PushedBody<V> pushed = {on.inv_mass(at), in_axes(turn, on.inverse(at)), {none, none, none}, {none, none, none}};
@@ -238,6 +260,15 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
         for (int c = 0; c < count; ++c)
             touched = on.load(in.contact(b, c) + TOUCH_IMPULSE * LANES) > none ? V(T(1)) : touched;
         on.store(at + BODY_TOUCHED * LANES, touched);
+        if (any(held)) {
+            V torn = on.load(at + BODY_TORN * LANES);
+            for (int c = 0; c < count; ++c) {
+                const T* const one = in.contact(b, c);
+                const V pressed = on.load(one + TOUCH_IMPULSE * LANES) + on.load(one + TOUCH_LOAD * LANES);
+                torn = (held & (pressed > none)) ? V(T(2)) : torn;
+            }
+            on.store(at + BODY_TORN * LANES, torn);
+        }
         const Vec3<V> there = center + pushed.gone;
         const Mat3<V> rotated = rotation(pushed.turn) * turn;
         on.set_place(at, there, rotated);

@@ -78,10 +78,53 @@ template <class Bodies> struct Joint : RigidLane<Bodies> {
     }
 };
 
+// Velocity that gravity gives a free particle in a substep [m/s].
+template <class Wide> struct Fall {
+    const Wide &x, &y, &z;
+};
+
+// Pull a body at its held members towards their hands, where it is torn from them: by its weight, which they carry, and
+// by the way to them and their own motion.
+//
+// fall: displacement of a free particle by gravity.
+template <class Lane>
+PBD_INLINE void pull_torn(const Lane& on, int b, const Vec3<typename Lane::V>& fall, typename Lane::T h) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const V none = V(T(0));
+    T* const at = on.in.body(b);
+    const auto torn = on.load(at + BODY_TORN * LANES) > none;
+    const Vec3<V> center = on.center(at), offset = on.offset(at), start = on.load3(at + BODY_START * LANES);
+    const Mat3<V> turn = on.turn(at), before = on.load_rows(at + BODY_START_TURN * LANES);
+    const V one = V(T(1)), each = one / at_least(on.load(at + BODY_HANDS * LANES), 1);
+    const V carried = each * on.load(at + BODY_LOOSE_MASS * LANES), reach = on.size * on.in.table.reach.data[b];
+    const HandMeans<V> means = on.hand_means(b);
+    const Vec3<V> way = on.drawn(means.gap, h, one);
+    Vec3<V> push = {none, none, none}, spin = push;
+    for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
+        const auto pulls = torn & on.is_held(j);
+        if (!any(pulls)) continue;
+        const Vec3<V> r = on.place_in(j, offset), arm = r - means.place;
+        const Vec3<V> turns = on.drawn(on.gap_before(b, j, r) - means.gap, h, root(dot(arm, arm)) / reach);
+        const Vec3<V> lever = turn * r, went = (center + lever) - (start + before * r);
+        const Vec3<V> wanted = on.followed(b, j, means) + way + turns - went;
+        const Vec3<V> p = choose(pulls, on.hand_weight(j, b, h) * wanted - carried * fall, {none, none, none});
+        push = push + p;
+        spin = spin + cross(lever, p);
+    }
+    const Mat3<V> turned = rotation(in_axes(turn, on.inverse(at)) * spin) * turn;
+    on.set_place(at, center + on.inv_mass(at) * push,
+                 {choose(torn, turned.a, turn.a), choose(torn, turned.b, turn.b), choose(torn, turned.c, turn.c)});
+}
+
 // Move bodies by the pushes on their particles and by joints, and particles with their bodies.
-template <class L, class Options, class Model, class Body, class Scratch>
+//
+// h: substep, or 0 where hands are not to pull.
+template <class L, class Options, class Wide, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, const Scratch& rigid, typename L::T h,
-                                        int group, int thread, int thread_count) {
+                                        const Fall<Wide>& fall, int group, int thread, int thread_count) {
     using T = typename L::T;
     using V = typename L::V;
     constexpr int LANES = L::LANES;
@@ -90,36 +133,38 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
         T* const at = in.body(b);
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
-            const V none = V(T(0));
-            if (any(on.load(at + BODY_TORN * LANES) > none)) on.change_weight(at, none);  // hands may reach it again
-            const Vec3<V> center = on.center(at), offset = on.offset(at);
+            const V none = V(T(0)), one = V(T(1)), before = on.load(at + BODY_TORN * LANES);
+            on.weigh(at, V(T(HEAVY_SET)));  // hands take up what others push
+            const Vec3<V> center = on.center(at), offset = on.offset(at), zero = {none, none, none};
             const Mat3<V> turn = on.turn(at);
             const V ball = on.size * in.table.radius.data[b], least = T(TORN) * ball;
-            V torn = none;
-            Vec3<V> push = {none, none, none}, spin = push;
+            V torn = before > one ? one : none;
+            Vec3<V> push = zero, spin = zero, pull = zero, twist = zero;
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> r = turn * on.place_in(j, offset);
-                const Vec3<V> here = on.load3(in.place(j)), d = here - (center + r);
-                const V m = on.unless_held(j, b, in.table.push.data[j]), free = on.load(in.w + in.members[j] * LANES);
-                Vec3<V> p = m * d, moment = cross(r, p);
-                if (any(free <= none)) {
-                    const Vec3<V> hand = here - center,
-                                  from = on.load3(in.place_before(j)) - on.load3(at + BODY_START * LANES);
-                    const Vec3<V> own = on.load_rows(at + BODY_START_TURN * LANES) * on.place_in(j, offset);
-                    const Vec3<V> way = from - own, turns = on.reached(own, from) * from - own;
-                    torn = ((free <= none) & (dot(d, d) > least * least)) ? V(T(1)) : torn;
-                    const V most = V(T(DRAWN) * h), left = on.left_of(turns, most);
-                    const V near = on.reached(r, hand);
-                    p = choose(free > none, p, m * (d - on.left_of(way, most) * way));
-                    moment = choose(free > none, moment, (m * near) * cross(r, hand) - (m * left) * cross(r, turns));
-                }
+                const Vec3<V> d = on.load3(in.place(j)) - (center + r);
+                const V m = on.unless_held(j, b, in.table.push.data[j]);
+                const auto held = on.is_held(j);
+                const Vec3<V> p = choose(held, zero, m * d);
                 push = push + p;
-                spin = spin + moment;
-                on.note_push(at, center + r, choose(free > none, p, {none, none, none}));
+                spin = spin + cross(r, p);
+                on.note_push(at, center + r, p);
+                if (any(held)) {
+                    torn = (held & (dot(d, d) > least * least)) ? one : torn;
+                    const Vec3<V> own = on.load_rows(at + BODY_START_TURN * LANES) * on.place_in(j, offset);
+                    const Vec3<V> way = on.load3(in.place_before(j)) - (on.load3(at + BODY_START * LANES) + own);
+                    const Vec3<V> back = choose(held, m * (d - way + on.drawn(way, h, one)), zero);
+                    pull = pull + back;
+                    twist = twist + cross(r, back);
+                }
             }
+            const bool first = h > T(0) && !any(on.load(at + BODY_PULLED * LANES) > none);
+            torn = first ? torn : before;
+            push = push + choose(torn > none, zero, pull);
+            spin = spin + choose(torn > none, zero, twist);
             const Sym3<V> lightness = in_axes(turn, on.inverse(at));
             on.set_place(at, center + on.inv_mass(at) * push, rotation(lightness * spin) * turn);
-            if (any(torn > none)) on.change_weight(at, torn);
+            on.store(at + BODY_TORN * LANES, torn);
         }
     }
     sync();
@@ -132,9 +177,16 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
     }
     sync();
     for (int b = thread; b < in.count(); b += thread_count) {
-        const T* const at = in.body(b);
+        T* const at = in.body(b);
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
+            const V none = V(T(0)), torn = on.load(at + BODY_TORN * LANES);
+            if (any(torn > none)) {
+                on.weigh(at, torn > none ? V(T(HAND_SET)) : V(T(HEAVY_SET)));
+                if (h > T(0) && !any(on.load(at + BODY_PULLED * LANES) > none))
+                    pull_torn(on, b, h * Vec3<V>{on.load(fall.x.c), on.load(fall.y.c), on.load(fall.z.c)}, h);
+            }
+            if (h > T(0)) on.store(at + BODY_PULLED * LANES, V(T(1)));
             on.write(b, on.center(at), on.turn(at), on.offset(at));
         }
     }

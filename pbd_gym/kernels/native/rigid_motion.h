@@ -43,31 +43,37 @@ template <class Lane, class Mass> PBD_INLINE void note_masses(const Lane& on, in
 
 // Fit the position and rotation of body b to its members before the substep. Their masses are stored already.
 //
-// torn: 1 where the body is torn from its hands, else 0.
-template <int SQUARINGS, class Lane> PBD_INLINE void fit_body(const Lane& on, int b, typename Lane::V torn) {
+// torn: whether to fit what is not held, per lane.
+template <int SQUARINGS, class Lane, class Mask> PBD_INLINE void fit_body(const Lane& on, int b, const Mask& torn) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
     using V = typename Lane::V;
     constexpr int LANES = Lane::LANES;
     const V none = V(T(0));
-    const auto so = torn > none;
     T* const at = on.in.body(b);
-    const T* const other = at + BODY_OTHER * LANES;
-    const V inverse = so ? on.load(other + (BODY_INV_MASS - BODY_OFFSET) * LANES) : on.inv_mass(at);
-    const Vec3<V> offset = on.offset(at), middle = choose(so, on.load3(other), offset);
     const int first = on.in.offsets[b], end = on.in.offsets[b + 1];
-    Vec3<V> center = {none, none, none};
-    for (int j = first; j < end; ++j) center = center + on.weight(j, b, torn) * on.load3(on.in.place_before(j));
+    const auto weight = [&](int j) { return torn ? on.free_weight(j) : on.weight(j, b); };
+    const Vec3<V> offset = on.offset(at);
+    V total = none;
+    Vec3<V> center = {none, none, none}, middle = center;
+    for (int j = first; j < end; ++j) {
+        const V m = weight(j);
+        total += m;
+        center = center + m * on.load3(on.in.place_before(j));
+        middle = middle + m * on.place_in(j, {none, none, none});
+    }
+    const V inverse = T(1) / total;
     center = inverse * center;
+    middle = inverse * middle;
     Mat3<V> fit = {{none, none, none}, {none, none, none}, {none, none, none}};
     for (int j = first; j < end; ++j)
-        add_outer(fit, on.weight(j, b, torn) * (on.load3(on.in.place_before(j)) - center), on.place_in(j, middle));
+        add_outer(fit, weight(j) * (on.load3(on.in.place_before(j)) - center), on.place_in(j, middle));
     const Mat3<V> turn = nearest_rotation<SQUARINGS>(fit);
     on.set_place(at, center + turn * (offset - middle), turn);
 }
 
-// 1 where body b is torn from its hands, else 0: its free particles are then not where a fit to all particles puts
-// them.
+// 1 where body b is torn from its hands, or has been kept from them, else 0: its free particles are then not where a
+// fit to all particles puts them.
 template <class Lane> PBD_INLINE typename Lane::V is_torn(const Lane& on, int b) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
@@ -76,7 +82,7 @@ template <class Lane> PBD_INLINE typename Lane::V is_torn(const Lane& on, int b)
     T* const at = on.in.body(b);
     const Vec3<V> center = on.center(at), offset = on.offset(at);
     const Mat3<V> turn = on.turn(at);
-    const V least = T(TORN) * on.size * on.in.table.radius.data[b];
+    const V least = T(TORN_BEFORE) * on.size * on.in.table.radius.data[b];
     V torn = V(T(0));
     for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
         const auto free = on.load(on.in.w + on.in.members[j] * LANES) > T(0);
@@ -88,8 +94,8 @@ template <class Lane> PBD_INLINE typename Lane::V is_torn(const Lane& on, int b)
 
 // Compute pose, mass and inertia of bodies from their particles.
 template <class L, class Options, int SQUARINGS, class Model, class Body, class Scratch>
-inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, const Scratch& rigid, int group, int thread,
-                                      int thread_count) {
+inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, const Scratch& rigid, typename L::T h,
+                                      int group, int thread, int thread_count) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
@@ -100,17 +106,36 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
             const V none = V(T(0));
+            V mass = none, loose = none, hands = none;
+            for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
+                const V m = V(in.table.mass.data[j]) * on.heavier;
+                mass += m;
+                loose += on.is_held(j) ? none : m;
+                hands += on.is_held(j) ? V(T(1)) : none;
+            }
+            on.store(at + BODY_MASS * LANES, mass);
+            on.store(at + BODY_LOOSE_MASS * LANES, loose);
+            on.store(at + BODY_HANDS * LANES, hands);
             note_masses(on, b, at + BODY_OFFSET * LANES, [&](int j) { return on.weight(j, b); });
-            note_masses(on, b, at + BODY_OTHER * LANES, [&](int j) { return on.torn_weight(j); });
+            T* const sets = at + BODY_SETS * LANES;
+            for (int k = 0; k < SET_NUMBERS; ++k)
+                on.store(sets + (HEAVY_SET * SET_NUMBERS + k) * LANES, on.load(at + (BODY_OFFSET + k) * LANES));
+            if (any(hands > none)) {
+                note_masses(on, b, sets + FREE_SET * SET_NUMBERS * LANES, [&](int j) { return on.free_weight(j); });
+                note_masses(on, b, sets + HAND_SET * SET_NUMBERS * LANES,
+                            [&](int j) { return on.hand_weight(j, b, h); });
+            }
+            on.store(at + BODY_WEIGHING * LANES, V(T(HEAVY_SET)));
             on.store(at + BODY_TORN * LANES, none);
             on.store(at + BODY_TOUCHED * LANES, V(T(-1)));
             V torn = none;
             for (int pass = 0; pass < 2; ++pass) {
-                fit_body<SQUARINGS>(on, b, torn);
-                if (pass == 0) torn = is_torn(on, b);
+                fit_body<SQUARINGS>(on, b, torn > none);
+                if (pass == 0) torn = hands > none ? is_torn(on, b) : none;
                 if (!any(torn > none)) break;
             }
-            if (any(torn > none)) on.change_weight(at, torn);
+            on.store(at + BODY_TORN * LANES, torn > none ? V(T(2)) : none);
+            on.weigh(at, torn > none ? V(T(FREE_SET)) : V(T(HEAVY_SET)));
         }
     }
 }
@@ -136,14 +161,11 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
             Vec3<V> gone = {none, none, none}, spin = gone;
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> from = on.load3(in.place_before(j)), d = on.load3(in.place(j)) - from;
-                const V m = on.weight(j, b, torn), free = on.load(in.w + in.members[j] * LANES);
+                const V m = on.weight(j, b, torn);
                 gone = gone + m * d;
-                Vec3<V> moment = m * cross(from - start, d);
-                if (any(free <= none)) {
-                    const Vec3<V> own = before * on.place_in(j, offset);
-                    moment = choose(free > none, moment, (m * on.reached(own, from - start)) * cross(own, d));
-                }
-                spin = spin + moment;
+                Vec3<V> lever = from - start;
+                if (any(on.is_held(j))) lever = choose(on.is_held(j), before * on.place_in(j, offset), lever);
+                spin = spin + m * cross(lever, d);
             }
             if constexpr (Options::FORCES) begin_pull(on, b);
             gone = on.inv_mass(at) * gone;
@@ -154,6 +176,7 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
             const Mat3<V> after = rotation(turn) * before;
             on.store3(at + BODY_START * LANES, start);
             on.store_rows(at + BODY_START_TURN * LANES, before);
+            on.store(at + BODY_PULLED * LANES, none);
             on.set_place(at, center, after);
             on.write(b, center, after, offset);
         }
@@ -176,6 +199,8 @@ inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, co
         T* const at = in.body(b);
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
+            const V none = V(T(0));
+            on.weigh(at, on.load(at + BODY_TORN * LANES) > none ? V(T(FREE_SET)) : V(T(HEAVY_SET)));
             const Vec3<V> center = on.center(at);
             const Mat3<V> before = on.load_rows(at + BODY_START_TURN * LANES), m = on.turn(at);
             // Restore orthogonality, lost to rounding, by one step of Newton's iteration.

@@ -184,7 +184,9 @@ template <class Lane> PBD_INLINE void leave_overlaps(const Lane& on, int b, int 
     if (!springs.overlap()) return;
     const auto way = springs.balance();
     T* const at = on.in.body(b);
-    const V none = V(T(0)), pressure = V(h * h * T(1.0 / (SQUEEZE_TIME * SQUEEZE_TIME))) / on.inv_mass(at);
+    const V none = V(T(0)), soft = V(h * h * T(1.0 / (SQUEEZE_TIME * SQUEEZE_TIME)));
+    const auto held = on.load(at + BODY_HANDS * LANES) > none;
+    const V pressure = held ? soft * on.load(at + BODY_MASS * LANES) : soft / on.inv_mass(at);
     for (int c = 0; c < count; ++c) {
         const auto row = springs.row(c);
         // Minus the residual that the holding springs leave of every overlap.

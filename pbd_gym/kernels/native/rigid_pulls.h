@@ -45,7 +45,10 @@ PBD_INLINE void share_pull(const Lane& on, const Body& body, int b, const Vec3<t
     constexpr int LANES = Lane::LANES;
     const V none = V(T(0)), one = V(T(1));
     T* const at = on.in.body(b);
-    const Vec3<V> center = on.center(at), zero = {none, none, none};
+    const Vec3<V> center = on.center(at), offset = on.offset(at), zero = {none, none, none};
+    const Mat3<V> turn = on.turn(at);
+    // A hand pulls at the place that it holds, though it may be torn from it.
+    const auto held_at = [&](int j) { return center + turn * on.place_in(j, offset); };
     V number = none;
     Vec3<V> middle = zero;
     for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
@@ -53,7 +56,7 @@ PBD_INLINE void share_pull(const Lane& on, const Body& body, int b, const Vec3<t
         const Vec3<V> here = on.load3(on.in.place(j)), d = gone + cross(swept, here - center);
         on.note_push(at, here, choose(free, T(-1) * (on.weight(j, b) * d), zero));
         number += free ? none : one;
-        middle = middle + choose(free, zero, here);
+        middle = middle + choose(free, zero, held_at(j));
     }
     if (!any(number > none)) return;
     const V share = one / at_least(number, 1);
@@ -61,7 +64,7 @@ PBD_INLINE void share_pull(const Lane& on, const Body& body, int b, const Vec3<t
     Sym3<V> second = {none, none, none, none, none, none};
     for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
         const auto free = on.load(on.in.w + on.in.members[j] * LANES) > none;
-        add_square(second, free ? none : one, on.load3(on.in.place(j)) - middle);
+        add_square(second, free ? none : one, held_at(j) - middle);
     }
     const V floor = T(PULL_FLOOR) * (second.xx + second.yy + second.zz) + T(1e-9);
     Sym3<V> inertia = inertia_of(second);
@@ -74,7 +77,7 @@ PBD_INLINE void share_pull(const Lane& on, const Body& body, int b, const Vec3<t
     for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
         const int i = on.in.members[j];
         const auto free = on.load(on.in.w + i * LANES) > none;
-        const Vec3<V> pull = share * force + cross(spin, on.load3(on.in.place(j)) - middle);
+        const Vec3<V> pull = share * force + cross(spin, held_at(j) - middle);
         T* const sum = (T*)body.pull.data + 3 * i * LANES;
         on.store3(sum, on.load3(sum) + choose(free, zero, pull));
     }

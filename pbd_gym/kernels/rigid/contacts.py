@@ -13,9 +13,9 @@ from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
-from pbd_gym.kernels.data.rigid import ORIGIN, ROOM, scratch_type
+from pbd_gym.kernels.data.rigid import CENTER, ORIGIN, ROOM, START, START_TURN, TURN, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
-from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces
+from pbd_gym.kernels.rigid.faces import DEEPER, FLAT, TOUCH, make_faces, make_places
 from pbd_gym.kernels.rigid.motion import rigid_call
 
 
@@ -81,6 +81,44 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
     return collide
 
 
+def _make_ball_place(wide: Wide, data: Any, place: Any) -> Any:
+    """Build the function for where a ball touches: a held one where it belongs in its body, wherever its hand is.
+
+    Args:
+        wide: lane count and precision.
+        data: the struct of the whole model.
+        place: function for places of a body in the world.
+
+    Returns:
+        Function (model, rigid, group, b, j, middle, turn, size, w, x, y, z): member ``j`` of body ``b``, columns of the
+        body's pose, and the inverse mass and position of the particle.
+    """
+    any_positive, pick, scalar = wide.any_positive, wide.pick, wide.scalar
+    vec: Any = wide.vec
+    rigid_: Any = scratch_type(vec)
+
+    @wp.func
+    @no_type_check
+    def ball_place(
+        model: data, rigid: rigid_, group: int, b: int, j: int, middle: int, turn: int, size: vec, w: vec, x: vec,
+        y: vec, z: vec,
+    ):  # fmt: skip
+        hx = vec(x)
+        hy = vec(y)
+        hz = vec(z)
+        if any_positive(vec(scalar(1e-30)) - w):
+            rx = size * model.rigid.rest[3 * j]
+            ry = size * model.rigid.rest[3 * j + 1]
+            rz = size * model.rigid.rest[3 * j + 2]
+            wx, wy, wz = place(rigid, group, b, middle, turn, rx, ry, rz)
+            hx = pick(w, x, wx)
+            hy = pick(w, y, wy)
+            hz = pick(w, z, wz)
+        return hx, hy, hz
+
+    return ball_place
+
+
 def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: int, solve: Any) -> Any:
     """Build the search for contacts of a body with the colliders of one part.
 
@@ -103,7 +141,8 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         options,
         arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {TOUCH}",
     )
-    search = make_faces(wide, options, data, part, solve)
+    search, place = make_faces(wide, options, data, part, solve), make_places(wide, data, part).place
+    ball_place = _make_ball_place(wide, data, place)
 
     @wp.func_native(record_code)
     def record(
@@ -134,8 +173,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                 body.frames, k, 0, rigid.bodies[group, b, ORIGIN], rigid.bodies[group, b, ORIGIN + 1],
                 rigid.bodies[group, b, ORIGIN + 2],
             )  # fmt: skip
-            # Nothing of the body is deeper in the collider than this. A ball that a hand pulls out of its place may be,
-            # and must not count only where another environment of the group has its body near.
+            # Nothing of the body is deeper in the collider than this.
             deepest = model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)
             if any_positive(deepest):
                 most = vec(scalar(0.0))
@@ -143,7 +181,12 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                 gx, gy, gz = normal(colliders, k, cx, cy, cz)
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
-                    px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
+                    w = body.inv_mass[i]
+                    wx, wy, wz = ball_place(
+                        model, rigid, group, b, j, wp.static(CENTER), wp.static(TURN), size, w, body.x[i, 0],
+                        body.x[i, 1], body.x[i, 2],
+                    )  # fmt: skip
+                    px, py, pz = to_local(body.frames, k, 0, wx, wy, wz)
                     depth = wp.min(radius - distance(colliders, k, px, py, pz), deepest)
                     most = pick(depth - most, depth, most)
                     if wp.static(part.shape.SWEPT):
@@ -156,9 +199,11 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                         wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                         kinetic = colliders.surfaces[k, 0] * body.friction
                         sticking = colliders.surfaces[k, 1] * body.friction
-                        ox, oy, oz = to_local(
-                            body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2]
-                        )
+                        sx, sy, sz = ball_place(
+                            model, rigid, group, b, j, wp.static(START), wp.static(START_TURN), size, w,
+                            body.previous[i, 0], body.previous[i, 1], body.previous[i, 2],
+                        )  # fmt: skip
+                        ox, oy, oz = to_local(body.frames, k, 12, sx, sy, sz)
                         early = radius - distance(colliders, k, ox, oy, oz)
                         if count == room:
                             solve(model, body, rigid, now, group, b, count)

@@ -38,14 +38,19 @@ SHORTER = 0.75
 """Ratio of successive step lengths."""
 
 
-class _Places(NamedTuple):
+class Places(NamedTuple):
+    """Warp functions for places of a body."""
+
     place: Any
+    """Function (rigid, group, b, middle, turn, x, y, z) -> world position of a place in the axes of body ``b``."""
     corner: Any
+    """Function (model, body, rigid, group, b, k, f, first, size) -> place of a face in the frame of collider ``k``."""
     beyond: Any
+    """Function (rigid, group, b, far, x, y, z, nx, ny, nz) -> a place of body ``b``, moved along a world direction."""
 
 
 @functools.cache
-def _make_places(wide: Wide, data: Any, part: Part) -> _Places:
+def make_places(wide: Wide, data: Any, part: Part) -> Places:
     """Build the functions for places of a body, in the world and in the frame of a collider."""
     vec: Any = wide.vec
     body_: Any = body_type(vec)
@@ -100,7 +105,7 @@ def _make_places(wide: Wide, data: Any, part: Part) -> _Places:
         tz += wp.cw_mul(rigid.bodies[group, b, turn + 8], nz)
         return x + wp.cw_mul(far, tx), y + wp.cw_mul(far, ty), z + wp.cw_mul(far, tz)
 
-    return _Places(place, corner, beyond)
+    return Places(place, corner, beyond)
 
 
 @functools.cache
@@ -119,7 +124,7 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
     body_: Any = body_type(vec)
     rigid_: Any = scratch_type(vec)
     distance, normal = part.shape.make_distance(wide)
-    corner = _make_places(wide, data, part).corner
+    corner = make_places(wide, data, part).corner
 
     @wp.func
     @no_type_check
@@ -211,7 +216,7 @@ def make_faces(wide: Wide, options: SweepOptions, data: Any, part: Part, solve: 
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, _ = make_frame(wide, part.moving)
     surface_motion = make_surface_motion(wide, part.moving, part.belt)
-    place, corner, beyond = _make_places(wide, data, part)
+    place, corner, beyond = make_places(wide, data, part)
     deepest_place = _make_deepest(wide, data, part)
 
     record_code = rigid_call(

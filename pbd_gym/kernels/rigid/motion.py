@@ -33,6 +33,9 @@ def rigid_call(function: str, wide: Wide, options: SweepOptions, *template: Any,
     return call(function, lanes_type(wide.lanes, wide.scalar), chosen, *template, arguments=arguments)
 
 
+FALL = "pbd::Fall<decltype(now.fall_x)>{now.fall_x, now.fall_y, now.fall_z}"
+
+
 class RigidMotion(NamedTuple):
     """Warp functions of (model, body, rigid, substep, group, thread, threads)."""
 
@@ -65,7 +68,7 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
     whole = f"{given}, {threads}"
     squarings = SQUARINGS_OF_MANY[wide.scalar]
 
-    @wp.func_native(rigid_call("find_bodies", wide, options, squarings, arguments=whole))
+    @wp.func_native(rigid_call("find_bodies", wide, options, squarings, arguments=f"{given}, now.h, {threads}"))
     def find(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
@@ -75,7 +78,7 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
 
-    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=f"{given}, now.h, {threads}"))
+    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=f"{given}, now.h, {FALL}, {threads}"))
     def gather(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
@@ -101,10 +104,12 @@ def make_carry(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     body_: Any = body_type(wide.vec)
     rigid_: Any = scratch_type(wide.vec)
+    substep_: Any = substep_type(wide.vec)
+    arguments = f"model, body, rigid, 0, {FALL}, group, thread, threads"
 
-    @wp.func_native(
-        rigid_call("gather_bodies", wide, options, arguments="model, body, rigid, 0, group, thread, threads")
-    )
-    def carry(model: data, body: body_, rigid: rigid_, group: int, thread: int, threads: int) -> None: ...
+    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=arguments))
+    def carry(
+        model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, threads: int
+    ) -> None: ...
 
     return carry

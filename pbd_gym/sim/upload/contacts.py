@@ -84,7 +84,7 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
         arrays |= {name: found.ravel(), f"{name}_start": starts}
     owner, leverage = _owners(scene, members[order])
     # Above this many members, kernels compare owners.
-    apart = [kin, _of_two_bodies(owner)] if count <= SCANNED else [kin]
+    apart = [kin, _of_rigid_bodies(owner)] if count <= SCANNED else [kin]
     found, starts = by_owner(np.stack([owner, np.arange(count)], axis=1)[owner >= 0], len(scene.rigid_bodies))
     arrays |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}
     friction = np.repeat([group.friction for group in groups], sizes)[order]
@@ -167,12 +167,12 @@ def _owners(scene: BaseScene, members: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return owner[members], leverage[members]
 
 
-def _of_two_bodies(owner: np.ndarray) -> np.ndarray:
-    """Return the pairs of members of two rigid bodies, whose contacts are solved as bodies, shape (m, 2)."""
+def _of_rigid_bodies(owner: np.ndarray) -> np.ndarray:
+    """Return the pairs of members of rigid bodies, shape (m, 2): two of these are separated as bodies, and in one of
+    them only a hand that is torn out of it could touch others.
+    """
     rigid = np.flatnonzero(owner >= 0)
-    a, b = (rigid[k] for k in np.triu_indices(len(rigid), 1))
-    pairs: np.ndarray = np.stack([a, b], axis=1)[owner[a] != owner[b]]
-    return pairs
+    return np.stack([rigid[k] for k in np.triu_indices(len(rigid), 1)], axis=1)
 
 
 def _roles(group: ParticleContacts) -> np.ndarray:
