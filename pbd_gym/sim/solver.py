@@ -262,8 +262,8 @@ class Solver:
             ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
         )
         self._speeds, self._pulls = SpeedWatch(model), PullWatch(model, quiet)
-        self._pierced, self._passing = PiercingWatch(model, self.piercings, quiet), PassingWatch(model, quiet)
-        self._walls = WallWatch(model, quiet)
+        self._pierced = PiercingWatch(model, self.piercings, quiet)
+        self._followed = PassingWatch(model, quiet), WallWatch(model, quiet)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
@@ -388,19 +388,15 @@ class Solver:
         state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
         if self._speeds.watching:
             self._speeds.look(state, float(ctrl_dt), self.substeps)
-        for watch in (self._passing, self._walls):
-            if watch.watching:
-                watch.begin(state)
+        for watch in [each for each in self._followed if each.watching]:
+            watch.begin(state)
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         if self._pulls.watching:
             twin, arrays = (self._twins[0], self._twins[1]) if self._doubled else (self.model, state)
             self._pulls.look(state, arrays, twin, float(ctrl_dt), self.substeps)
-        if self._pierced.watching:
-            self._pierced.look(state, float(ctrl_dt), self.substeps)
-        for watch in (self._passing, self._walls):
-            if watch.watching:
-                watch.look(state, float(ctrl_dt), self.substeps)
+        for outcome in [each for each in (self._pierced, *self._followed) if each.watching]:
+            outcome.look(state, float(ctrl_dt), self.substeps)
         state.warn_of_fluid_overflow()
         if self._steps % LOOKS == 0 and self.model.device.is_cpu:
             self._warn_of_rounding(state, float(ctrl_dt))
