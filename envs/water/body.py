@@ -113,7 +113,8 @@ class Water:
         config, half = self.config, 0.5 * self.cup.width
         layers = math.ceil(config.particles / math.floor(2.0 * half / config.spacing) ** 2)
         top = config.wall + (layers + 0.5) * config.spacing
-        material = FluidMaterial(viscosity=config.viscosity, iterations=config.sweeps)
+        # What is spilled stays where it falls, and does not run away over the endless ground.
+        material = FluidMaterial(viscosity=config.viscosity, iterations=config.sweeps, wall_friction=1.0)
         members = self.scene.add_fluid_block(
             (-half, config.wall, -half), (half, top, half), material, config.spacing, count=config.particles
         )

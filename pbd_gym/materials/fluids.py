@@ -55,6 +55,10 @@ class FluidMaterial:
     """
     vorticity: float = 0.0
     """Strength with which eddies are sustained [m/s]: vorticity confinement, eq. 16 of Macklin and Mueller."""
+    wall_friction: float = 0.0
+    """Share of the colliders' friction coefficients that holds particles at walls, not negative. A liquid has none, and
+    levels itself; viscosity acts at walls all the same. With 1 particles lie on walls like dry grains.
+    """
     clamp: float = 0.0
     """Smallest value of the density constraint ``density / rest density - 1``, not above 0. At 0 particles push each
     other apart and never pull. Below 0 a free surface contracts, and soon boils.
@@ -68,7 +72,7 @@ class FluidMaterial:
 
     def __post_init__(self) -> None:
         check_positive(self, ["density"])
-        for name in ("viscosity", "surface_tension", "vorticity", "regularization"):
+        for name in ("viscosity", "surface_tension", "vorticity", "wall_friction", "regularization"):
             number(f"FluidMaterial.{name}", getattr(self, name), 0.0)
         number("FluidMaterial.xsph", self.xsph, 0.0, 1.0)
         number("FluidMaterial.clamp", self.clamp, -1.0, 0.0)

@@ -51,7 +51,7 @@ class FluidScene(BaseScene):
         bodies unless they are passed to :meth:`add_fluid_boundary`. A model of a scene with fluid has ``lanes=1``.
 
         Particles interact within two spacings, whatever the spacing. None gets through an opening between colliders
-        narrower than a spacing, and few through one of less than two: a container with a smaller hole is tight, without
+        of less than 0.8 spacings, and few through one of less than two: a container with a smaller hole is tight, without
         a warning.
 
         Args:

@@ -31,7 +31,7 @@ def test_environments_differ_in_viscosity_gravity_and_friction() -> None:
     """A column collapses under each parameter, and farther the less there is of viscosity and friction."""
     scene = Scene()
     scene.add_collider(Plane(friction=0.5))
-    scene.add_fluid_block((0, 0, 0), (5 * S, 10 * S, 5 * S), FluidMaterial(viscosity=0.01), S)
+    scene.add_fluid_block((0, 0, 0), (5 * S, 10 * S, 5 * S), FluidMaterial(viscosity=0.01, wall_friction=1.0), S)
     solver = Solver(Model(scene, 5), substeps=8, threads=1)
     state, control = solver.state(), solver.control()
     moon, usual = (0.0, -1.62, 0.0), (0.0, -9.81, 0.0)

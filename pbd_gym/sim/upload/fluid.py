@@ -133,6 +133,9 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
     # A copy of a struct writes to the memory of the original until it is a field of another.
     table.colliders = copy.copy(colliders)
     table.colliders.contact_radius = 0.5 * fluid.spacing
+    surfaces = colliders.surfaces.numpy()
+    surfaces[:, :2] *= material.wall_friction
+    table.colliders.surfaces = wp.array(surfaces, dtype=colliders.surfaces.dtype, device=device)
 
 
 def _check_lists(model: Any, entries: int) -> None:
