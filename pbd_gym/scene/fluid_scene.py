@@ -50,8 +50,8 @@ class FluidScene(BaseScene):
         spacing from colliders, whatever the scene's ``contact_radius``. It does not collide with particles of other
         bodies unless they are passed to :meth:`add_fluid_boundary`. A model of a scene with fluid has ``lanes=1``.
 
-        Particles interact within two spacings, whatever the spacing. None gets through an opening between colliders
-        of less than 0.8 spacings, and few through one of less than two: a container with a smaller hole is tight, without
+        Particles interact within two spacings, whatever the spacing. None gets through an opening between colliders of
+        less than 0.8 spacings, and few through one of less than two: a container with a smaller hole is tight, without
         a warning.
 
         Args:

@@ -34,7 +34,7 @@ HELD = (
     "contacts did not keep them apart with substeps of {:.3g} ms. What they hold grows with the square of the number "
     "of substeps, and with the masses and radii of the particles that touch"
 )
-"""What to say where substeps are too long."""
+"""Reason where substeps are too long."""
 
 
 class PassingWatch:
