@@ -7,7 +7,6 @@ leave it out; whoever trains it again takes it out.
 OUTDATED: dict[str, str] = {
     "PBDClothFlatten-v0": "hands that wait: 88 % of the benchmark's 100 states, 90 % before",
     "PBDRopePush-v0": "90 steps in place of 60, and strict success: 23 % of the benchmark's 100 states",
-    "PBDRopeShape-v0": "hands at home, and how ropes rest: 89 % of the benchmark, 81 % before corrections",
     "PBDTShirtFold-v0": "success that asks for nine tenths of the particles: 86 % of the benchmark's 100 states",
     "PBDSoftShape-v0": "trained again: 75 % of the benchmark's 100 states, of which the former agent solved 38",
 }
