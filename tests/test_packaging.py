@@ -114,4 +114,4 @@ def test_the_next_release_has_notes() -> None:
     version = re.search(r'__version__ = "(.+)"', (ROOT / "pbd_gym" / "_version.py").read_text())
     assert version is not None
     notes = (ROOT / ".github" / "release_notes" / f"{version[1]}.md").read_text()
-    assert len(ENTRIES) == 33 and "Thirty-three ids" in notes
+    assert len(ENTRIES) == 35 and "Thirty-five ids" in notes
