@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym import Box, Control, Fabric, Model, Scene, SoftMaterial, Solver, State, geometry
+from pbd_gym import Box, Control, Fabric, FluidMaterial, Model, Scene, SoftMaterial, Solver, State, geometry
 from tests.colliders.samples import SAMPLES, TURN
 
 CTRL_DT, SPEED, G = 1 / 60, 0.5, 9.81
@@ -90,12 +90,13 @@ def test_a_squeezed_particle_goes_with_the_surface_that_rubs_more(below: float, 
 
 
 def test_a_belt_takes_a_fluid_along() -> None:
-    """Guards fluids: a drop on a belt goes with it, and one on a table stays."""
+    """Guards fluids: a drop that rubs on a belt goes with it, and one on a table stays."""
     found = []
     for speed in (0.0, SPEED):
         scene = Scene()
         scene.add_collider(replace(BELT, friction=1.0, static_friction=None, surface_velocity=(speed, 0.0, 0.0)))
-        drop = scene.add_fluid_block((-0.04, 0.0, -0.04), (0.04, 0.04, 0.04))
+        sticky = FluidMaterial(wall_friction=1.0)
+        drop = scene.add_fluid_block((-0.04, 0.0, -0.04), (0.04, 0.04, 0.04), sticky)
         solver, state, control = started(scene)
         for _ in range(6):
             solver.step(state, control, CTRL_DT)
