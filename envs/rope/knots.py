@@ -135,13 +135,19 @@ def look_at_knot(
     knot[env, 2] = int(down)
 
 
+@wp.func
+@no_type_check
+def is_value(knot: wp.array2d[wp.int32], env: int, value: int):
+    """Return whether v2 has a value, wherever the ends go, in a rope without more crossings than are looked at."""
+    return knot[env, 0] <= MOST_CROSSINGS and knot[env, 1] == value and knot[env, 2] == value
+
+
 @wp.kernel
 @no_type_check
 def rate_knot(knot: wp.array2d[wp.int32], value: int, progress: wp.array1d[float]):
     """Return 1 for a knot of this value of v2, and a third for each of the first two crossings of any other rope."""
     env = wp.tid()
-    tied = knot[env, 0] <= MOST_CROSSINGS and knot[env, 1] == value and knot[env, 2] == value
-    progress[env] = wp.where(tied, 1.0, float(wp.min(knot[env, 0], 2)) / 3.0)
+    progress[env] = wp.where(is_value(knot, env, value), 1.0, float(wp.min(knot[env, 0], 2)) / 3.0)
 
 
 @wp.kernel
@@ -149,8 +155,7 @@ def rate_knot(knot: wp.array2d[wp.int32], value: int, progress: wp.array1d[float
 def check_knot(knot: wp.array2d[wp.int32], value: int, met: wp.array1d[wp.int32]):
     """Check that v2 has a value, wherever the ends go."""
     env = wp.tid()
-    tied = knot[env, 0] <= MOST_CROSSINGS and knot[env, 1] == value and knot[env, 2] == value
-    met[env] = wp.where(tied, 1, 0)
+    met[env] = wp.where(is_value(knot, env, value), 1, 0)
 
 
 @wp.kernel

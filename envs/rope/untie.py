@@ -101,9 +101,8 @@ class RopeUntie(RopeStraighten):
                 break
         else:
             raise ValueError(f"knots do not hold in a rope with these numbers; give it more substeps: {config}")
-        shapes = found
-        shapes[..., [0, 2]] -= shapes[..., [0, 2]].mean(axis=1, keepdims=True)
-        return shapes
+        found[..., [0, 2]] -= found[..., [0, 2]].mean(axis=1, keepdims=True)
+        return found
 
     def plan(self, world: World, env: int) -> Iterator[Waypoint]:
         """Yield the waypoints that draw an end out of the knot; none where there is no knot."""
@@ -117,7 +116,7 @@ class RopeUntie(RopeStraighten):
         return bool(inner.any())
 
     def act(self, world: World) -> np.ndarray:
-        """Return the expert's actions: undo one crossing after the other from an end, then pull both ends apart."""
+        """Return the expert's actions: draw an end out of the knot, then pull both ends apart."""
         begins = world.buffers.peek("elapsed") == 0
         busy = np.array([bool(plan) for plan in world.plans]) & ~begins
         actions = self.script(world)
@@ -195,7 +194,7 @@ class RopeUntieVectorEnv(TaskVectorEnv):
     meet. Success is 0.9 of it, of a straight rope (`straight`) that no hand holds and that is at rest, with two more
     conditions: `unknotted`, the invariant v2 of the rope is 0 (Polyak and Viro 1994,
     doi:10.1155/S1073792894000486), and `unpassed`, in no action of the episode has it gone through itself, as ropes do
-    when hands pull without mercy. `info["passages"]` counts that.
+    when they are pulled too hard. `info["passages"]` counts that.
 
     ## Starting State
 

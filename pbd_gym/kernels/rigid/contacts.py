@@ -213,12 +213,12 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                             uz, kinetic, sticking, colliders.surfaces[k, 2],
                         )  # fmt: skip
                         count += 1
-                # The distance from a convex collider is a convex function: no less than its tangent in the middle. Most
-                # bodies that lie flat on one have no point deeper than their balls.
                 least = pick(most, most * scalar(DEEPER) + radius * scalar(FLAT), most)
-                could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
                 faces = int(0)
                 if wp.static(part.shape.SWEPT):
+                    # The distance from a convex collider is a convex function: no less than its tangent in the middle.
+                    # Most bodies that lie flat on one have no point deeper than their balls.
+                    could = radius - distance(colliders, k, cx, cy, cz) + farthest - least
                     if any_positive(could) or colliders.bends[k] < scalar(0.0):
                         faces = int(1)
                 count = search(

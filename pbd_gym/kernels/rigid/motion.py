@@ -34,6 +34,7 @@ def rigid_call(function: str, wide: Wide, options: SweepOptions, *template: Any,
 
 
 FALL = "pbd::Fall<decltype(now.fall_x)>{now.fall_x, now.fall_y, now.fall_z}"
+"""Displacement by gravity in a substep, as an argument of native functions."""
 
 
 class RigidMotion(NamedTuple):
