@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.colliders.solid import Mesh, Point, Solid, check_rotation
+from pbd_gym.colliders.solid import Mesh, Point, Solid, check_rotation, inner_part
 from pbd_gym.kernels.data.colliders import Distance, table_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.runtime.checks import number, shaped
@@ -63,6 +63,13 @@ class Box(Solid):
     def half_thickness(self) -> float:
         """Smallest half extent [m]."""
         return min(self.half_extents)
+
+    @property
+    def spine(self) -> np.ndarray:
+        """The longest axis, without what is nearer to its ends than the thickness goes, shape (2, 3)."""
+        longest = int(np.argmax(self.half_extents))
+        half = self.half_extents[longest] * np.array(self.rotation)[:, longest]
+        return inner_part(np.array([self.center - half, self.center + half]), self.half_thickness)
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Box":
         """Return a copy of the box in another place."""

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.colliders.solid import Mesh, Point, Solid
+from pbd_gym.colliders.solid import Mesh, Point, Solid, inner_part
 from pbd_gym.kernels.data.colliders import table_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.runtime.checks import FARTHEST, number, shaped
@@ -36,6 +36,11 @@ class Segment(Solid):
     def origin(self) -> np.ndarray:
         """Middle of the segment [m], shape (3,)."""
         return np.add(self.start, self.end) / 2
+
+    @property
+    def spine(self) -> np.ndarray:
+        """The segment, without what is nearer to its ends than the thickness goes, shape (2, 3)."""
+        return inner_part(np.array([self.start, self.end], dtype=np.float64), self.half_thickness)
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> Any:
         """Return a copy of the shape in another place."""

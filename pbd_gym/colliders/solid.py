@@ -87,6 +87,13 @@ class Solid:
         raise NotImplementedError
 
     @property
+    def spine(self) -> np.ndarray | None:
+        """Ends of a segment in its inside that a line or surface crosses on its way through the shape [m], shape
+        (2, 3), or None if there is none.
+        """
+        return None
+
+    @property
     def bend_radius(self) -> float:
         """Radius of the arc on which a line that lies on the shape goes round it [m]: 0 for one with edges."""
         return 0.0
@@ -121,6 +128,13 @@ class Solid:
             normal: outward unit normals at the nearest point of the surface, shape (n, 3), float64.
         """
         raise NotImplementedError
+
+
+def inner_part(ends: np.ndarray, margin: float) -> np.ndarray:
+    """Return a segment that is shorter by a margin at both ends [m], shape (2, 3); at least a point in its middle."""
+    middle, half = ends.mean(axis=0), (ends[1] - ends[0]) / 2
+    share = max(0.0, 1.0 - margin / float(np.linalg.norm(half)))
+    return np.stack([middle - share * half, middle + share * half])
 
 
 def check_rotation(name: str, rotation: ArrayLike) -> np.ndarray:

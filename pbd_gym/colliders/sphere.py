@@ -51,6 +51,11 @@ class Sphere(Solid):
         """Radius [m]."""
         return self.radius
 
+    @property
+    def spine(self) -> np.ndarray:
+        """The centre, twice, shape (2, 3)."""
+        return np.array([self.center, self.center], dtype=np.float64)
+
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Sphere":
         """Return a copy of the ball in another place."""
         center: Any = tuple(np.asarray(origin, dtype=np.float64).tolist())

@@ -37,6 +37,7 @@ from pbd_gym.sim.watches.passages import Passages
 from pbd_gym.sim.watches.passing import PassingWatch
 from pbd_gym.sim.watches.piercings import PiercingWatch
 from pbd_gym.sim.watches.pulls import PullWatch
+from pbd_gym.sim.watches.rods import RodWatch
 from pbd_gym.sim.watches.speeds import SpeedWatch
 from pbd_gym.sim.watches.walls import WallWatch
 
@@ -142,7 +143,7 @@ class Solver:
         quiet: whether to suppress the warnings when bodies are softer than their material at the given substeps, and
             when these are too long for the tension of lines wrapped round colliders, each with the sufficient number
             of substeps; and those when edges go through surfaces (``piercings``), ropes through ropes, particles into
-            soft bodies, or rigid bodies into colliders. Otherwise the first such step warns.
+            soft bodies, rigid bodies into colliders, or anything through thin ones. Otherwise the first such step warns.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
@@ -263,7 +264,7 @@ class Solver:
         )
         self._speeds, self._pulls = SpeedWatch(model), PullWatch(model, quiet)
         self._pierced = PiercingWatch(model, self.piercings, quiet)
-        self._followed = PassingWatch(model, quiet), WallWatch(model, quiet)
+        self._followed = PassingWatch(model, quiet), WallWatch(model, quiet), RodWatch(model, quiet)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 

@@ -10,20 +10,16 @@ Both look at one environment in a step, each at its turn, so that the cost does 
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from typing import Any
 
 import numpy as np
 
 from pbd_gym.sim.watches.bodies import find_bodies
+from pbd_gym.sim.watches.meetings import segments_met
 
 CHUNK = 8
 """Number of segments whose boxes are compared together."""
-TIMES = np.linspace(0.0, 1.0, 5)
-"""Times of a step between which two segments may come to lie in one plane once."""
-HALVINGS = 30
-"""Number of bisections that locate that time."""
 BESIDE = 2.0
 """Distance along a rope within which segments are not compared, in contact distances: a sharp bend is no passage."""
 SELDOM = 4
@@ -122,7 +118,7 @@ class PassingWatch:
         start = [self._before[i, 1] - self._before[i, 0], self._before[j, 1] - self._before[j, 0],
                  self._before[j, 0] - self._before[i, 0]]  # fmt: skip
         end = [now[i, 1] - now[i, 0], now[j, 1] - now[j, 0], now[j, 0] - now[i, 0]]
-        through = np.flatnonzero(_crossings(start, end) % 2)
+        through = np.flatnonzero(segments_met(start, end) % 2)
         if not len(through):
             return ""
         one, other = self._owner[self._ends[i[through[0]], 0]], self._owner[self._ends[j[through[0]], 0]]
@@ -175,41 +171,6 @@ class PassingWatch:
                 count = int((self._owner[inside] == other).sum())
                 return f"{count} particles of {self._bodies.name(other)} are inside {self._bodies.name(body)}"
         return ""
-
-
-def _crossings(start: list[np.ndarray], end: list[np.ndarray]) -> np.ndarray:
-    """Return how often the segments of each pair have met while they moved evenly, shape (k,), int.
-
-    Args:
-        start: vectors along the first and the second segment, and from one beginning to the other, shape (k, 3) [m].
-        end: the same after the step.
-    """
-
-    def at(t: Any, pairs: Any = slice(None)) -> list[np.ndarray]:
-        return [a[pairs] + t * (b[pairs] - a[pairs]) for a, b in zip(start, end, strict=True)]
-
-    def volume(t: Any, pairs: Any = slice(None)) -> np.ndarray:
-        u, v, w = at(t, pairs)
-        return np.asarray((np.cross(u, v) * w).sum(axis=1))
-
-    signs = np.array([volume(t) > 0.0 for t in TIMES])
-    found = np.zeros(len(start[0]), dtype=np.int64)
-    for k, (first, last) in enumerate(itertools.pairwise(TIMES)):
-        pairs = np.flatnonzero(signs[k] != signs[k + 1])
-        if not len(pairs):
-            continue
-        low, high = np.full((len(pairs), 1), first), np.full((len(pairs), 1), last)
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            same = ((volume(middle, pairs) > 0.0) == signs[k, pairs])[:, None]
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
-        u, v, w = at(high, pairs)
-        normal = np.cross(u, v)
-        square = np.maximum((normal * normal).sum(axis=1), 1e-300)
-        p = (np.cross(w, v) * normal).sum(axis=1) / square
-        q = (np.cross(w, u) * normal).sum(axis=1) / square
-        found[pairs] += (p >= 0.0) & (p <= 1.0) & (q >= 0.0) & (q <= 1.0)
-    return found
 
 
 def _inside(points: np.ndarray, corners: np.ndarray, volumes: np.ndarray) -> np.ndarray:
