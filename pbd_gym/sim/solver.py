@@ -143,7 +143,7 @@ class Solver:
         quiet: whether to suppress the warnings when bodies are softer than their material at the given substeps, and
             when these are too long for the tension of lines wrapped round colliders, each with the sufficient number
             of substeps; and those when edges go through surfaces (``piercings``), ropes through ropes, particles into
-            soft bodies, rigid bodies into colliders, or anything through thin ones. Otherwise the first such step warns.
+            soft bodies, or bodies through colliders. Otherwise the first such step warns.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a

@@ -18,7 +18,7 @@ NUMBERS = int(constant("TOUCH_NUMBERS"))
 ROOM = int(constant("TOUCH_ROOM"))
 """Number of a body's contacts with colliders that are solved together, per particle."""
 SLOTS = int(constant("NEAR_SLOTS"))
-"""Number of balls of other bodies that one ball may be near."""
+"""Number of faces of other bodies that one ball or corner may be near."""
 WIDTH = int(constant("MEETING_NUMBERS"))
 """Length of the row of a contact between two bodies."""
 
@@ -39,6 +39,10 @@ def table_type(scalar: Any) -> Any:
         """rest position relative to the body's centre of mass [m], shape (3 k,)"""
         face_offsets: wp.array[wp.int32]
         """first face of each body, and the end, shape (b + 1,)"""
+        face_body: wp.array[wp.int32]
+        """body of each face, shape (f,)"""
+        solid: wp.array[wp.int32]
+        """whether each body is a solid, not a shell, shape (b,)"""
         face_members: wp.array[wp.int32]
         """member that is nearest to a face, shape (f,)"""
         faces: wp.array2d[scalar]
@@ -62,7 +66,7 @@ def table_type(scalar: Any) -> Any:
         meets: wp.array[wp.int32]
         """pairs of bodies that collide with each other, in rows of two"""
         box: wp.array[scalar]
-        """lower and upper corner of its balls relative to the centre of mass [m], shape (6 b,)"""
+        """lower and upper corner of its balls and faces relative to the centre of mass [m], shape (6 b,)"""
         body_of: wp.array[wp.int32]
         """body of each member, shape (k,)"""
         friction: wp.array[scalar]
@@ -91,8 +95,8 @@ def scratch_type(vec: Any) -> Any:
         touching: wp.array3d[wp.int32]
         """members and colliders of these contacts, shape (groups, :data:`ROOM` k, 2)"""
         near: wp.array2d[wp.int32]
-        """number and indices of nearby members of other bodies, for each member and lane, shape (groups, k
-        (:data:`SLOTS` + 1) lanes)
+        """number and indices of nearby faces of other bodies, for each member, then for each face that is a corner, and
+        lane, shape (groups, (k + f) (:data:`SLOTS` + 1) lanes)
         """
         meetings: wp.array2d[scalar]
         """contacts between bodies of one environment, shape (groups, room :data:`WIDTH`)"""

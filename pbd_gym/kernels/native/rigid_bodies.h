@@ -33,6 +33,7 @@ template <class Group, class Options, class Table> struct RigidBodies {
     using T = typename L::T;
     static constexpr int LANES = L::LANES, ROW = Options::ROW, SIZE = Options::SIZE, DENSITY = Options::DENSITY;
     static constexpr bool VARIED = Options::VARIED, FORCES = Options::FORCES, TOUCHES = Options::TOUCHES;
+    static constexpr bool WRENCHES = Options::WRENCHES;
 
     const Table& table;
     T* const x;         // positions

@@ -45,7 +45,9 @@ constexpr int SET_NUMBERS = 16;
 constexpr int HEAVY_SET = 0;
 constexpr int FREE_SET = 1;
 constexpr int HAND_SET = 2;
-constexpr int BODY_COLUMNS = 117;
+// Number of its contacts with colliders whose rows hold what the last sweeps left.
+constexpr int BODY_TOUCHES = 117;
+constexpr int BODY_COLUMNS = 118;
 
 // Row of a contact with a collider. The first number is the distance by which the body is to be pushed [m]; then:
 // normal (3); displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times
@@ -63,14 +65,22 @@ constexpr int TOUCH_SHARE = 14;
 constexpr int TOUCH_LOAD = 15;
 constexpr int TOUCH_BOUNCES = 16;
 constexpr int TOUCH_PLACE = 17;
-constexpr int TOUCH_NUMBERS = 20;
+// Where bodies meet: what the last sweep added to the impulse and to the friction impulse (3), and the direction in
+// which both are extrapolated.
+constexpr int TOUCH_ADDED = 20;
+constexpr int TOUCH_AHEAD = 24;
+constexpr int TOUCH_NUMBERS = 28;
 // Contacts with colliders that there is room for, per particle of a body.
 constexpr int TOUCH_ROOM = 2;
 
-// Largest number of other bodies' balls listed near one ball; further ones are left to contacts between particles.
-constexpr int NEAR_SLOTS = 8;
+// Largest number of faces of one body, and of all others, listed near one ball: the nearest, and those to which it may
+// come in later rounds.
+constexpr int NEAR_FACES = 3;
+constexpr int NEAR_SLOTS = 9;
+// Scalars of a face: its middle (3), its reach from there, and its corners (9) [m].
+constexpr int FACE_NUMBERS = 13;
 // Scalars per contact between two bodies (rigid_meetings.h).
-constexpr int MEETING_NUMBERS = 26;
+constexpr int MEETING_NUMBERS = 34;
 // Scalars per bouncing contact (rebounds.h).
 constexpr int REBOUND_NUMBERS = 21;
 

@@ -41,11 +41,14 @@ template <class Wide> struct RigidTouch {
 template <class L, class Options, class Model, class Body, class Scratch>
 inline CUDA_CALLABLE void begin_touches(const Model& model, const Body& body, const Scratch& rigid, int group, int b) {
     PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
     const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
     auto* const at = in.body(b);
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         const RigidLane on(in, lane);
         on.store3(at + BODY_ORIGIN * L::LANES, on.center(at) - on.turn(at) * on.offset(at));
+        on.store(at + BODY_TOUCHES * L::LANES, V(T(0)));
     }
 }
 
@@ -200,6 +203,26 @@ template <class Lane> PBD_INLINE void yield_to_touches(const Lane& on, int b, in
     on.weigh(at, torn > none ? V(T(HAND_SET)) : V(T(HEAVY_SET)));
 }
 
+// Leave in the rows of contacts what the displacement of the body does not account for: rigid_meetings.h goes on there.
+template <class Lane> PBD_INLINE void keep_touches(const Lane& on, int b, int count,
+                                                   const PushedBody<typename Lane::V>& pushed,
+                                                   const Mat3<typename Lane::V>& turn, typename Lane::V ball) {
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    T* const at = on.in.body(b);
+    const Vec3<V> offset = on.offset(at);
+    for (int c = 0; c < count; ++c) {
+        T* const one = on.in.contact(b, c);
+        const Vec3<V> n = on.load3(one + TOUCH_NORMAL * LANES);
+        const Vec3<V> way = pushed.moved(turn * on.touch_in(b, c, offset) - ball * n);
+        on.store(one, on.load(one) - dot(way, n));
+        on.store3(one + TOUCH_SLIP * LANES, on.load3(one + TOUCH_SLIP * LANES) + way);
+        for (int k = TOUCH_AHEAD; k < TOUCH_NUMBERS; ++k) on.store(one + k * LANES, V(T(0)));
+    }
+    on.store(at + BODY_TOUCHES * LANES, V(T(count)));
+}
+
 // Solve the contacts of body b with colliders.
 template <class L, class Options, bool bouncing, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
@@ -269,6 +292,7 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
             }
             on.store(at + BODY_TORN * LANES, torn);
         }
+        if (in.table.meets.shape[0] > 0) keep_touches(on, b, count, pushed, turn, ball);
         const Vec3<V> there = center + pushed.gone;
         const Mat3<V> rotated = rotation(pushed.turn) * turn;
         on.set_place(at, there, rotated);

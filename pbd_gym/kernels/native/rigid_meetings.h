@@ -1,32 +1,36 @@
 // Contacts between rigid bodies, solved for whole bodies.
 //
 // Contacts between particles skip pairs of rigid bodies: they push the centres of balls, where friction has the wrong
-// lever arm and destroys angular momentum. Here all balls of one body that a given ball touches form one contact, along
-// the mean of their normals, which is nearly that of the surface. Its impulse acts on both bodies, whose inverse mass
-// at the point is 1 / M + (r x n) . I^-1 (r x n), and is never negative. Friction holds the contact point in place on
-// the other body with at most the coefficient times the normal impulse. Sweeps over all contacts, as in
-// rigid_contacts.h, alternate with contacts with colliders, so that the ground carries bodies that do not lie on it
-// themselves.
+// lever arm and destroys angular momentum. Here each ball and corner touches the nearest face of another body
+// (rigid_near.h). The impulse of a contact acts on both bodies, whose inverse mass at the point is
+// 1 / M + (r x n) . I^-1 (r x n), and is never negative. Friction holds the contact point in place on the other body
+// with at most the coefficient times the normal impulse. Contacts with colliders (rigid_contacts.h), found before, are
+// solved for together with those between bodies, so that the ground carries bodies that do not lie on it themselves.
 //
 // An overlap from before the substep must not become velocity: bodies are moved out of it gradually, and their
 // positions at the start of the substep with them, so that a light body in a heavy one is not thrown. Where they cannot
 // part, as between two fingers, the remaining overlap presses them like a spring, as in rigid_overlaps.h. Only bodies
-// that lie on supported ones leave them by impulses, by as much as gravity adds in two substeps, and by more if the
-// upper body is heavier: otherwise the share of its weight that the sweeps leave unbalanced would let it sink. Bodies
-// that approach faster than the resting speed bounce with their mean restitution.
+// that lie on supported ones leave them by impulses, little by little, by at most what gravity adds in two substeps, or
+// more if the upper body is heavier: otherwise the share of its weight that the sweeps leave unbalanced would let it
+// sink. Bodies that approach faster than the resting speed bounce with their mean restitution.
 //
 // Environments have different contacts, so this is scalar code, one environment after the other, on one thread. An
 // environment in which no bodies meet is unchanged to the bit.
 #pragma once
-#include "rigid_overlaps.h"
+#include "rigid_contacts.h"
+#include "rigid_near.h"
 
 namespace pbd {
 
-// Sweeps over the contacts between bodies in a round, alternately forwards and backwards. With a third as many, stacks
-// creep until they fall; this many take a quarter more time.
-constexpr int MEETING_SWEEPS = 15;
-// Balls up to this multiple of their contact distance apart may touch in a later round.
-constexpr double MEETING_MARGIN = 1.2;
+// Largest number of sweeps over the contacts between bodies, alternately forwards and backwards; and the share of the
+// impulses that a sweep still changes below which it is the last one. Two bodies need about 5, stacks of five 60.
+constexpr int MEETING_SWEEPS = 80;
+constexpr double MEETING_CLOSE = 1e-3;
+// Gap up to which balls may come to touch while bodies push each other, in displacements by gravity in a substep. A
+// body that another pushes up would turn about the few of its balls that already touch.
+constexpr double MEETING_AHEAD = 4.0;
+// Distance of two places of contact that count as the same, in contact distances.
+constexpr double MEETING_SAME = 0.6;
 // Overlap that is left, as a share of the smaller radius of the balls: bodies at rest then need not be moved all the
 // time.
 constexpr double MEETING_STAYS = 1e-3;
@@ -38,6 +42,9 @@ constexpr double MEETING_UNSWEPT = 0.25;
 // Mass of the upper of two bodies over that of the lower: above the first value, its effect is capped; below the
 // second, the upper body does not leave by impulses.
 constexpr double MEETING_HEAVIEST = 16.0, MEETING_LIGHTEST = 0.25;
+// Share of an overlap that a body leaves in a substep by impulses. If it left at once it would have a speed, fall back
+// in the next substep, and so on: stacks rocked and crept.
+constexpr double MEETING_LEAVES = 0.2;
 // Level of a body that nothing carries: larger than any number of stacked bodies.
 constexpr double MEETING_FLOATS = 1e6;
 // Passes that find which bodies carry which: each advances up a stack by at least one body.
@@ -57,88 +64,11 @@ template <class T> struct Meeting {
     T bounces;        // 1 if it bounces, else 0
     T early;          // overlap at the start of the substep, to be removed [m]
     T load;           // present overlap [m]; later the squeezing load, as an impulse, times the substep [kg m]
+    T added;          // what the last sweep added to the impulse, and to the friction impulse
+    Vec3<T> added_drag;
+    T ahead;  // direction in which both are extrapolated
+    Vec3<T> ahead_drag;
 };
-
-// One environment of a group.
-template <class Bodies> struct RigidEnvironment {
-    using T = typename Bodies::T;
-    static constexpr int LANES = Bodies::LANES, ROW = Bodies::ROW;
-
-    const Bodies& in;
-    int* const near;
-    const int lane;
-    const T size;
-
-    PBD_INLINE RigidEnvironment(const Bodies& in, int* near, int lane)
-        : in(in), near(near), lane(lane), size(Bodies::VARIED ? in.parameters[Bodies::SIZE * LANES + lane] : T(1)) {}
-
-    // Entry s of the list of balls near member j; entry 0 is their count.
-    PBD_INLINE int& slot(int j, int s) const { return near[((size_t)j * (NEAR_SLOTS + 1) + s) * LANES + lane]; }
-    PBD_INLINE Vec3<T> get(const T* from) const { return {from[lane], from[LANES + lane], from[2 * LANES + lane]}; }
-    PBD_INLINE void put(T* to, const Vec3<T>& p) const {
-        to[lane] = p.x;
-        to[LANES + lane] = p.y;
-        to[2 * LANES + lane] = p.z;
-    }
-    PBD_INLINE T* column(int b, int k) const { return in.bodies + ((size_t)b * BODY_COLUMNS + k) * LANES; }
-    PBD_INLINE Vec3<T> vector(int b, int k) const { return get(column(b, k)); }
-    PBD_INLINE Mat3<T> rows(int b, int k) const { return {vector(b, k), vector(b, k + 3), vector(b, k + 6)}; }
-    PBD_INLINE Sym3<T> symmetric(int b, int k) const {
-        const Vec3<T> u = vector(b, k), v = vector(b, k + 3);
-        return {u.x, u.y, u.z, v.x, v.y, v.z};
-    }
-    // Position of member j in the array `of`: now, or at the start of the substep.
-    PBD_INLINE Vec3<T> place(const T* of, int j) const { return get(of + ROW * (size_t)in.members[j] * LANES); }
-
-    // List the balls of body c near each ball of body b that this thread handles.
-    PBD_INLINE void find_near(int b, int c, int thread, int thread_count) const {
-        PBD_CONTRACT_ON
-        const auto& table = in.table;
-        const T far = T(MEETING_MARGIN) * size * (table.radius.data[b] + table.radius.data[c]);
-        const T wide = size * table.reach.data[c] + far;
-        const Vec3<T> other = vector(c, BODY_CENTER), offset = vector(c, BODY_OFFSET);
-        const Mat3<T> turn = rows(c, BODY_TURN);
-        const T* const box = table.box.data + 6 * c;
-        // The centre of a held body is where the hand is; its reach is measured from its centre of mass.
-        const Vec3<T> own = vector(b, BODY_CENTER) - rows(b, BODY_TURN) * vector(b, BODY_OFFSET);
-        const Vec3<T> between = own - (other - turn * offset);
-        const T both = wide + size * table.reach.data[b];
-        if (!(dot(between, between) < both * both)) return;
-        const auto beyond = [&](T at, int axis) {
-            PBD_CONTRACT_ON
-            return wp::max(size * box[axis] - at, at - size * box[3 + axis]) > far;
-        };
-        // The same thread handles a ball for every pair of bodies.
-        for (int j = in.offsets[b] + thread; j < in.offsets[b] + table.colliding.data[b]; j += thread_count) {
-            const Vec3<T> here = place(in.x, j), inside = transposed_times(turn, here - other) + offset;
-            if (beyond(inside.x, 0) || beyond(inside.y, 1) || beyond(inside.z, 2)) continue;
-            int number = slot(j, 0);
-            for (int k = in.offsets[c]; k < in.offsets[c] + table.colliding.data[c] && number < NEAR_SLOTS; ++k) {
-                const Vec3<T> d = here - place(in.x, k);
-                if (dot(d, d) < far * far) slot(j, ++number) = k;
-            }
-            slot(j, 0) = number;
-        }
-    }
-};
-
-// List the balls of other bodies near each ball.
-template <class L, class Options, class Model, class Body, class Scratch>
-inline CUDA_CALLABLE void find_near_bodies(const Model& model, const Body& body, const Scratch& rigid, int group,
-                                           int thread, int thread_count) {
-    using Bodies = RigidBodies<L, Options, decltype(model.rigid)>;
-    const Bodies in(model.rigid, body, rigid, group);
-    int* const near = rigid.near.data + (size_t)group * rigid.near.shape[1];
-    for (int j = thread; j < in.table.members.shape[0]; j += thread_count)
-        for (int lane = 0; lane < L::LANES; ++lane) near[(size_t)j * (NEAR_SLOTS + 1) * L::LANES + lane] = 0;
-    sync();
-    for (int p = 0; p < in.table.meets.shape[0] / 2; ++p) {
-        const int b = in.table.meets.data[2 * p], c = in.table.meets.data[2 * p + 1];
-        for (int lane = 0; lane < L::LANES; ++lane)
-            RigidEnvironment<Bodies>(in, near, lane).find_near(b, c, thread, thread_count);
-    }
-    sync();
-}
 
 // Contacts between the bodies of one environment.
 template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
@@ -155,47 +85,76 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         : Base(in, near, lane), list(list), room(room) {}
 
     // Collect contacts, with the overlap to be removed and the slip so far.
-    PBD_INLINE void collect(T h, T resting) {
+    //
+    // h:       substep [s].
+    // resting: speed below which nothing bounces [m/s].
+    // fall:    length of the displacement of a free body by gravity in the substep [m].
+    PBD_INLINE void collect(T h, T resting, T fall) {
         PBD_CONTRACT_ON
         const auto& table = this->in.table;
-        for (int j = 0; j < table.members.shape[0]; ++j) {
-            const int number = this->slot(j, 0), b = table.body_of.data[j];
-            for (int s = 1; s <= number && count < room;) {
-                // All balls of one body that this ball touches form one contact, along the mean normal.
-                const int c = table.body_of.data[this->slot(j, s)];
-                const Vec3<T> here = this->place(this->in.x, j), start = this->place(this->in.previous, j);
-                const T mine = this->size * table.radius.data[b], its = this->size * table.radius.data[c];
-                Vec3<T> sum = {T(0), T(0), T(0)}, went = sum;
-                T squares = T(0), overlaps = T(0), deepest = T(0);
-                int closest = 0;
-                for (; s <= number && table.body_of.data[this->slot(j, s)] == c; ++s) {
-                    const int k = this->slot(j, s);
-                    const Vec3<T> d = here - this->place(this->in.x, k);
-                    const Vec3<T> before = start - this->place(this->in.previous, k);
-                    const T length = root(dot(d, d)), overlap = mine + its - length;
-                    if (!(overlap > T(0)) || !(length > T(1e-12))) continue;
-                    sum = sum + (overlap / length) * d;
-                    went = went + overlap * (d - before);
-                    squares += overlap * overlap;
-                    overlaps += overlap;
-                    if (overlap > deepest) closest = k;
-                    deepest = wp::max(deepest, overlap);
+        for (int b = 0; b < this->in.count(); ++b)
+            for (int i = 0; i < this->points_of(b); ++i) {
+                const int j = this->point(b, i), number = this->slot(j, 0);
+                for (int s = 1; s <= number && count < room;) {
+                    // The nearest place of the faces of one body that this point is near.
+                    const int c = table.face_body.data[this->slot(j, s)];
+                    const Vec3<T> here = this->template place_of<false>(b, j),
+                                  start = this->template place_of<true>(b, j);
+                    const T mine = this->radius_of(b, j), its = this->size * table.radius.data[c];
+                    const Vec3<T> seen = this->seen_from(c, here);
+                    NearPlace<T> found = {seen, T(1e30), false, false};
+                    int f = 0;
+                    for (; s <= number && table.face_body.data[this->slot(j, s)] == c; ++s) {
+                        const int other = this->slot(j, s);
+                        const NearPlace<T> one = this->near_place(c, other, seen);
+                        if (!(one.square < found.square)) continue;
+                        found = one;
+                        f = other;
+                    }
+                    const Vec3<T> side =
+                        cross(this->corner(f, 1) - this->corner(f, 0), this->corner(f, 2) - this->corner(f, 0));
+                    const Vec3<T> off = seen - found.place;
+                    const T length = root(dot(off, off)), area = root(dot(side, side));
+                    // Beneath the faces of a solid the way out is back through them.
+                    const bool sunk = table.solid.data[c] && found.within && found.behind;
+                    const T deep = mine + its + (sunk ? length : -length);
+                    if (!(deep > T(-MEETING_AHEAD) * fall) || !(area > T(0))) continue;
+                    const bool touches = length > T(1e-6) * its && !(found.within && table.solid.data[c]);
+                    const Mat3<T> turn = this->rows(c, BODY_TURN), was = this->rows(c, BODY_START_TURN);
+                    const Vec3<T> n = turn * (touches ? (T(1) / length) * off : (T(1) / area) * side);
+                    const Vec3<T> own = found.place - this->vector(c, BODY_OFFSET);
+                    const Vec3<T> way =
+                        (this->vector(c, BODY_CENTER) + turn * own) - (this->vector(c, BODY_START) + was * own);
+                    const Vec3<T> gone = (here - start) - way;
+                    const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
+                    const T comes = -dot(gone, n);
+                    const T early =
+                        deep - wp::max(comes, T(0)) - T(MEETING_STAYS) * (mine > T(0) ? wp::min(mine, its) : its);
+                    const T bounce = T(0.5) * (table.restitution.data[b] + table.restitution.data[c]);
+                    const bool bounces = deep > T(0) && bounce > T(0) && comes > h * resting;
+                    const T apart = bounces ? (T(1) + bounce) * comes : wp::min(comes, deep);
+                    const Vec3<T> point = here - mine * n;
+                    const Vec3<T> r = point - this->vector(b, BODY_CENTER), q = point - this->vector(c, BODY_CENTER);
+                    if (c < b && listed_near(c, b, point, n, T(MEETING_SAME) * (mine + its))) continue;
+                    const int ball = this->is_corner(j) ? table.face_members.data[j - table.members.shape[0]] : j;
+                    const int k = table.face_members.data[f];
+                    list[count++] = {n,    r,    q,    slip,       apart, T(0), {T(0), T(0), T(0)}, T(b), T(c), T(ball),
+                                     T(k), T(0), T(0), T(bounces), early, deep};  // the rest is zero
                 }
-                const T much = root(dot(sum, sum));
-                if (!(much > T(1e-3) * overlaps)) continue;
-                const Vec3<T> n = (T(1) / much) * sum, gone = (T(1) / overlaps) * went;
-                const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
-                const T comes = -dot(gone, n), deep = wp::min(squares / much, T(2) * deepest);
-                const T early = deep - wp::max(comes, T(0)) - T(MEETING_STAYS) * wp::min(mine, its);
-                const T bounce = T(0.5) * (table.restitution.data[b] + table.restitution.data[c]);
-                const bool bounces = bounce > T(0) && comes > h * resting;
-                const T apart = bounces ? (T(1) + bounce) * comes : comes;
-                const Vec3<T> point = here - mine * n;
-                const Vec3<T> r = point - this->vector(b, BODY_CENTER), q = point - this->vector(c, BODY_CENTER);
-                list[count++] = {n,          r,    q,    slip,       apart, T(0), {T(0), T(0), T(0)}, T(b), T(c), T(j),
-                                 T(closest), T(0), T(0), T(bounces), early, deep};
             }
+    }
+
+    // Whether a contact of b's balls with c near a point is listed, with a normal opposite to n. Balls of each of two
+    // bodies touch the faces of the other; one of two such contacts is enough.
+    PBD_INLINE bool listed_near(int b, int c, const Vec3<T>& point, const Vec3<T>& n, T gap) const {
+        PBD_CONTRACT_ON
+        const Vec3<T> from = point - this->vector(b, BODY_CENTER);
+        for (int m = 0; m < count; ++m) {
+            if (!(list[m].b == T(b) && list[m].c == T(c))) continue;
+            const Vec3<T> off = list[m].r - from;
+            if (dot(off, off) < gap * gap && dot(list[m].n, n) < T(-0.9)) return true;
         }
+        return false;
     }
 
     // Rotation of body b in the substep: contact points move with balls that turn about their centres.
@@ -260,12 +219,12 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         }
     }
 
-    // Initialize levels: 1 for bodies that colliders have pushed in this substep, or in the last one if `first`.
-    PBD_INLINE void note_carried(bool first) const {
+    // Initialize levels: 1 for bodies that colliders have pushed in this substep.
+    PBD_INLINE void note_carried() const {
         for (int b = 0; b < this->in.count(); ++b) {
             T& touched = this->column(b, BODY_TOUCHED)[this->lane];
             level(b) = touched < T(0) ? T(-1) : touched > T(0) ? T(1) : T(MEETING_FLOATS);
-            if (first) touched = T(0);
+            touched = T(0);
         }
     }
     // Number of bodies in the stack that carries a body, itself included; -1 if not known yet.
@@ -290,21 +249,26 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             const T deep = one.load, down = dot(one.n, fall), steep = T(0.5) * much;
             one.load = T(0);
             T rises = level((int)one.b) - level((int)one.c);
-            if (level((int)one.b) < T(0)) rises = down < -steep ? T(1) : down > steep ? T(-1) : T(0);
+            if (level((int)one.b) < T(0) || level((int)one.c) < T(0))
+                rises = down < -steep ? T(1) : down > steep ? T(-1) : T(0);
             const T ratio = light((int)one.c) / light((int)one.b), heavier = rises > T(0) ? ratio : T(1) / ratio;
             const bool lies = much > T(0) && rises != T(0) && heavier > T(MEETING_LIGHTEST);
             const T leaves = lies ? root(wp::min(heavier, T(MEETING_HEAVIEST))) * most : T(0);
             if (lies) one.early = T(0);
-            if (!(one.bounces > T(0))) one.apart = wp::min(deep, lies ? wp::max(leaves + one.apart, T(0)) : one.apart);
+            if (one.bounces > T(0) || !(deep > T(0))) continue;
+            const T before = wp::max(deep - one.apart, T(0));
+            one.apart = wp::min(deep, one.apart + wp::min(T(MEETING_LEAVES) * before, leaves));
         }
     }
 
-    // Number of overlapping contacts between the two bodies of a contact. Contacts of the same first body are adjacent.
+    // Number of overlapping contacts between the two bodies of a contact.
     PBD_INLINE int overlaps_of(int m) const {
-        int found = 0, first = m;
-        while (first > 0 && list[first - 1].b == list[m].b) --first;
-        for (int k = first; k < count && list[k].b == list[m].b; ++k)
-            found += list[k].c == list[m].c && list[k].early > T(0) ? 1 : 0;
+        int found = 0;
+        for (int k = 0; k < count; ++k) {
+            const bool same = list[k].b == list[m].b && list[k].c == list[m].c;
+            const bool swapped = list[k].b == list[m].c && list[k].c == list[m].b;
+            found += (same || swapped) && list[k].early > T(0) ? 1 : 0;
+        }
         return found;
     }
 
@@ -341,31 +305,156 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         prepare();
     }
 
-    // Find consistent impulses.
+    // Find consistent impulses, of these contacts and of those with colliders.
     //
+    // body:      see part_bodies.
     // roughness: friction factor of this environment.
-    PBD_INLINE void sweep(T roughness) const {
-        PBD_CONTRACT_ON
-        for (int m = 0; m < MEETING_SWEEPS * count; ++m) {
-            Meeting<T>& one = list[m / count % 2 ? count - 1 - m % count : m % count];
-            const Vec3<T> n = one.n, r = one.r, q = one.q;
-            const int b = (int)one.b, c = (int)one.c;
-            const T old = one.impulse;
-            const Vec3<T> way = moved(b, r) - moved(c, q);
-            const T raised = old + (one.apart - dot(way, n)) * one.along, sum = raised > T(0) ? raised : T(0);
-            if (!(sum > T(0)) && !(old > T(0)) && !(one.load > T(0))) continue;
-            const Vec3<T> slip = one.slip + way, beside = slip - dot(slip, n) * n;
-            const Vec3<T> dragged = one.dragged, drag = dragged - one.beside * beside;
-            const T much = root(dot(drag, drag));
-            const T rub = T(0.5) * (this->in.table.friction.data[b] + this->in.table.friction.data[c]) * roughness;
-            const T most = rub * (sum + one.load);
-            const Vec3<T> kept = much > most ? (most / much) * drag : drag;
-            one.impulse = sum;
-            one.dragged = kept;
-            const Vec3<T> p = (sum - old) * n + (kept - dragged);
-            push(b, r, p);
-            push(c, q, T(-1) * p);
+    // density:   mass factor of the environment, apart from its size.
+    //
+    // Sweeps are projected Gauss-Seidel, which passes weight on slowly through a stack, accelerated as a non-linear
+    // conjugate gradient method whose gradient is what a sweep changes (Silcowitz-Hansen, Niebe, Erleben 2010,
+    // doi:10.1007/s00371-010-0502-6).
+    template <class Body> PBD_INLINE void sweep(const Body& body, T roughness, T density) const {
+        T last = T(0);
+        for (int sweep = 0; sweep < MEETING_SWEEPS; ++sweep) {
+            T square = T(0), all = T(0);
+            for (int m = 0; m < count; ++m) meet(list[sweep % 2 ? count - 1 - m : m], roughness, square, all);
+            for (int b = 0; b < this->in.count(); ++b) {
+                const int number = (int)this->column(b, BODY_TOUCHES)[this->lane];
+                for (int c = 0; c < number; ++c) touch(body, b, sweep % 2 ? number - 1 - c : c, density, square, all);
+            }
+            if (sweep + 1 == MEETING_SWEEPS || !(square > T(MEETING_CLOSE * MEETING_CLOSE) * all)) return;
+            go_ahead(body, sweep > 0 && square < last ? square / last : T(0), density);
+            last = square;
         }
+    }
+
+    // Extrapolate impulses by a share of the direction so far, and update this direction.
+    template <class Body> PBD_INLINE void go_ahead(const Body& body, T share, T density) const {
+        PBD_CONTRACT_ON
+        for (int m = 0; m < count; ++m) {
+            Meeting<T>& one = list[m];
+            const T more = share * one.ahead;
+            const Vec3<T> drag = share * one.ahead_drag, p = more * one.n + drag;
+            one.impulse += more;
+            one.dragged = one.dragged + drag;
+            one.ahead = more + one.added;
+            one.ahead_drag = drag + one.added_drag;
+            if (dot(p, p) == T(0)) continue;
+            push((int)one.b, one.r, p);
+            push((int)one.c, one.q, T(-1) * p);
+        }
+        for (int b = 0; b < this->in.count(); ++b) {
+            const int number = (int)this->column(b, BODY_TOUCHES)[this->lane];
+            for (int c = 0; c < number; ++c) {
+                T* const one = this->in.contact(b, c);
+                const auto at = [&](int k) -> T& { return one[k * LANES + this->lane]; };
+                if (!(at(0) > T(0.5 * NO_TOUCH))) continue;
+                const T more = share * at(TOUCH_AHEAD);
+                const Vec3<T> drag = share * this->get(one + (TOUCH_AHEAD + 1) * LANES);
+                const Vec3<T> p = more * this->get(one + TOUCH_NORMAL * LANES) + drag;
+                at(TOUCH_IMPULSE) += more;
+                this->put(one + TOUCH_DRAG * LANES, this->get(one + TOUCH_DRAG * LANES) + drag);
+                at(TOUCH_AHEAD) = more + at(TOUCH_ADDED);
+                this->put(one + (TOUCH_AHEAD + 1) * LANES, drag + this->get(one + (TOUCH_ADDED + 1) * LANES));
+                if (dot(p, p) == T(0)) continue;
+                push_touch(body, b, c, arm_of(b, c), p, density);
+            }
+        }
+    }
+
+    // Improve the impulse of a contact between bodies.
+    //
+    // square, all: sums of the squares of what is added to impulses, and of the impulses.
+    PBD_INLINE void meet(Meeting<T>& one, T roughness, T& square, T& all) const {
+        PBD_CONTRACT_ON
+        const Vec3<T> n = one.n, r = one.r, q = one.q;
+        const int b = (int)one.b, c = (int)one.c;
+        const T old = one.impulse;
+        const Vec3<T> way = moved(b, r) - moved(c, q);
+        const T raised = old + (one.apart - dot(way, n)) * one.along, sum = raised > T(0) ? raised : T(0);
+        one.added = T(0);
+        one.added_drag = {T(0), T(0), T(0)};
+        if (!(sum > T(0)) && old == T(0) && !(one.load > T(0))) return;
+        const Vec3<T> slip = one.slip + way, beside = slip - dot(slip, n) * n;
+        const Vec3<T> dragged = one.dragged, drag = dragged - one.beside * beside;
+        const T much = root(dot(drag, drag));
+        const T rub = T(0.5) * (this->in.table.friction.data[b] + this->in.table.friction.data[c]) * roughness;
+        const T most = rub * (sum + one.load);
+        const Vec3<T> kept = much > most ? (most / much) * drag : drag;
+        one.impulse = sum;
+        one.dragged = kept;
+        one.added = sum - old;
+        one.added_drag = kept - dragged;
+        square += one.added * one.added + dot(one.added_drag, one.added_drag);
+        all += sum * sum;
+        const Vec3<T> p = one.added * n + one.added_drag;
+        push(b, r, p);
+        push(c, q, T(-1) * p);
+    }
+
+    // Lever arm of contact c of body b with a collider [m].
+    PBD_INLINE Vec3<T> arm_of(int b, int c) const {
+        PBD_CONTRACT_ON
+        const auto& in = this->in;
+        const T* const one = in.contact(b, c);
+        const int m = in.member(b, c);
+        const T* const rest = in.table.rest.data + 3 * (m < 0 ? 0 : m);
+        const Vec3<T> place =
+            m < 0 ? this->get(one + TOUCH_PLACE * LANES) : this->size * Vec3<T>{rest[0], rest[1], rest[2]};
+        return this->rows(b, BODY_TURN) * (place - this->vector(b, BODY_OFFSET)) -
+               (this->size * in.table.radius.data[b]) * this->get(one + TOUCH_NORMAL * LANES);
+    }
+
+    // Apply the impulse p of contact c of body b with a collider, and record it.
+    template <class Body>
+    PBD_INLINE void push_touch(const Body& body, int b, int c, const Vec3<T>& r, const Vec3<T>& p, T density) const {
+        PBD_CONTRACT_ON
+        const auto& in = this->in;
+        push(b, r, p);
+        if constexpr (Bodies::WRENCHES) {
+            const size_t row = (size_t)(body.inv_mass.shape[0] + b) * body.wrenches.shape[1] + in.collider(b, c);
+            T* const to = (T*)body.wrenches.data + row * 6 * LANES;
+            this->put(to, this->get(to) - p);
+            const Vec3<T> moment = cross(this->vector(b, BODY_CENTER) + r, p);
+            this->put(to + 3 * LANES, this->get(to + 3 * LANES) - moment);
+        }
+        if constexpr (Bodies::TOUCHES) {
+            const int m = in.member(b, c), j = m < 0 ? -1 - m : m;
+            T* const to = (T*)body.pushes.data + 3 * (size_t)in.members[j] * LANES;
+            const T heavier = density * this->size * this->size * this->size;
+            this->put(to, this->get(to) + (T(1) / (in.table.push.data[j] * heavier)) * p);
+        }
+    }
+
+    // Improve the impulse of contact c of body b with a collider, as rigid_contacts.h does.
+    template <class Body> PBD_INLINE void touch(const Body& body, int b, int c, T density, T& square, T& all) const {
+        PBD_CONTRACT_ON
+        T* const one = this->in.contact(b, c);
+        const auto at = [&](int k) -> T& { return one[k * LANES + this->lane]; };
+        if (!(at(0) > T(0.5 * NO_TOUCH))) return;
+        const Vec3<T> n = this->get(one + TOUCH_NORMAL * LANES), r = arm_of(b, c);
+        const T old = at(TOUCH_IMPULSE), load = at(TOUCH_LOAD);
+        const T raised = old + (at(0) - dot(moved(b, r), n)) / weakness(b, r, n), sum = raised > T(0) ? raised : T(0);
+        at(TOUCH_ADDED) = T(0);
+        this->put(one + (TOUCH_ADDED + 1) * LANES, {T(0), T(0), T(0)});
+        if (!(sum > T(0)) && old == T(0) && !(load > T(0))) return;
+        const Vec3<T> normal = (sum - old) * n;
+        push_touch(body, b, c, r, normal, density);
+        const Vec3<T> slip = this->get(one + TOUCH_SLIP * LANES) + moved(b, r), beside = slip - dot(slip, n) * n;
+        const T way = root(dot(beside, beside)), most = at(TOUCH_STATIC) * (sum + load);
+        const Vec3<T> dragged = this->get(one + TOUCH_DRAG * LANES);
+        const T yields = way > T(1e-12) ? T(1) / weakness(b, r, (T(1) / way) * beside) : T(0);
+        const Vec3<T> drag = dragged - yields * beside;
+        const T much = root(dot(drag, drag));
+        const Vec3<T> kept = much > most ? (most / much) * drag : drag, more = kept - dragged;
+        at(TOUCH_IMPULSE) = sum;
+        this->put(one + TOUCH_DRAG * LANES, kept);
+        at(TOUCH_ADDED) = sum - old;
+        this->put(one + (TOUCH_ADDED + 1) * LANES, more);
+        square += (sum - old) * (sum - old) + dot(more, more);
+        all += sum * sum;
+        push_touch(body, b, c, r, more, density);
     }
 
     // Scale down the impulses of bouncing contacts if they gain energy, as in rigid_contacts.h.
@@ -456,12 +545,12 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
     }
 };
 
-// Separate bodies that overlap. The first round records in rigid.busy and rigid.met where bodies meet.
+// Separate bodies that overlap, and record in rigid.busy and rigid.met where bodies meet.
 //
 // bouncy: whether some bodies have a restitution.
 template <class L, class Options, bool bouncy, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
-                                      int round, int group, int thread) {
+                                      int group, int thread) {
     using T = typename L::T;
     using Bodies = RigidBodies<L, Options, decltype(model.rigid)>;
     if (thread == 0) {  // contacts depend on each other
@@ -472,27 +561,25 @@ inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, cons
         int met = 0;
         for (int lane = 0; lane < L::LANES; ++lane) {
             T& busy = ((T*)(rigid.busy.data + group))[lane];
-            if (round > 0 && !(busy > T(0))) continue;
             Meetings<Bodies> meetings(in, near, lane, list, room);
-            meetings.collect(T(now.h), ((const T*)now.resting_speed.c)[lane]);
-            meetings.note_carried(round == 0);
-            if (round == 0) busy = meetings.count > 0 ? T(1) : T(0);
+            const Vec3<T> fall = T(now.h) * Vec3<T>{((const T*)now.fall_x.c)[lane], ((const T*)now.fall_y.c)[lane],
+                                                    ((const T*)now.fall_z.c)[lane]};
+            meetings.collect(T(now.h), ((const T*)now.resting_speed.c)[lane], root(dot(fall, fall)));
+            meetings.note_carried();
+            busy = meetings.count > 0 ? T(1) : T(0);
             if (meetings.count == 0) continue;
             met = 1;
             meetings.prepare();
             meetings.weigh();
-            meetings.lift(T(now.h) * Vec3<T>{((const T*)now.fall_x.c)[lane], ((const T*)now.fall_y.c)[lane],
-                                             ((const T*)now.fall_z.c)[lane]});
-            if (round == 0) meetings.leave(T(now.h));
-            meetings.sweep(body.friction.c[lane]);
+            meetings.lift(fall);
+            meetings.leave(T(now.h));
+            const T density = Options::VARIED ? in.parameters[Options::DENSITY * L::LANES + lane] : T(1);
+            meetings.sweep(body, body.friction.c[lane], density);
             if constexpr (bouncy) meetings.keep_energy();
-            if constexpr (Options::TOUCHES) {
-                const T density = Options::VARIED ? in.parameters[Options::DENSITY * L::LANES + lane] : T(1);
-                meetings.note_pushes((T*)body.pushes.data, density);
-            }
+            if constexpr (Options::TOUCHES) meetings.note_pushes((T*)body.pushes.data, density);
             meetings.template move<false>();
         }
-        if (round == 0) rigid.met.data[group] = met;
+        rigid.met.data[group] = met;
     }
     sync();
 }

@@ -28,9 +28,6 @@ from pbd_gym.kernels.lanes.wide import Wide, barrier
 from pbd_gym.kernels.rigid.contacts import make_collide
 from pbd_gym.kernels.rigid.motion import make_motion, rigid_call
 
-ROUNDS = 3
-"""Rounds of contacts between bodies, then with colliders, while bodies meet."""
-
 
 class RigidPhases(NamedTuple):
     """Warp functions for one group; absent in a scene without rigid bodies."""
@@ -72,18 +69,19 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         thread_count: int,
     ):  # fmt: skip
         gather(model, body, rigid, now, group, thread, thread_count)
+        if wp.static(bool(parts)):
+            for b in range(thread, model.rigid.radius.shape[0], thread_count):
+                collide(model, colliders, body, rigid, now, 0, group, b)
+            barrier()
         if wp.static(options.particle_contacts):
             if model.rigid.meets.shape[0] > 0:
                 find_near(model, body, rigid, group, thread, thread_count)
-        for round in range(wp.static(ROUNDS if options.particle_contacts else 1)):
-            if round == 0 or rigid.met[group] > 0:
-                if wp.static(options.particle_contacts):
-                    if model.rigid.meets.shape[0] > 0:
-                        part(model, body, rigid, now, round, group, thread)
+                part(model, body, rigid, now, group, thread)
                 if wp.static(bool(parts)):
-                    for b in range(thread, model.rigid.radius.shape[0], thread_count):
-                        collide(model, colliders, body, rigid, now, round, group, b)
-                barrier()
+                    if rigid.met[group] > 0:
+                        for b in range(thread, model.rigid.radius.shape[0], thread_count):
+                            collide(model, colliders, body, rigid, now, 1, group, b)
+                        barrier()
 
     return RigidPhases(find, turn, solve, settle)
 
@@ -92,9 +90,9 @@ def _make_meetings(wide: Wide, options: SweepOptions, data: Any) -> tuple[Any, A
     """Build the contacts of rigid bodies with each other.
 
     Returns:
-        Warp functions of (model, body, rigid, group, thread, threads), which lists the balls of other bodies that each
-        ball is near; and of (model, body, rigid, substep, round, group, thread), which pushes bodies off each other,
-        and says in the first round in ``rigid.busy`` and ``rigid.met`` where some meet.
+        Warp functions of (model, body, rigid, group, thread, threads), which lists the faces of other bodies that each
+        point of a body is near; and of (model, body, rigid, substep, group, thread), which pushes bodies off each
+        other, and says in ``rigid.busy`` and ``rigid.met`` where some meet.
     """
     body_: Any = body_type(wide.vec)
     rigid_: Any = scratch_type(wide.vec)
@@ -103,13 +101,13 @@ def _make_meetings(wide: Wide, options: SweepOptions, data: Any) -> tuple[Any, A
         "find_near_bodies", wide, options, arguments="model, body, rigid, group, thread, thread_count"
     )
     part_code = rigid_call(
-        "part_bodies", wide, options, options.bouncy, arguments="model, body, rigid, now, round, group, thread"
+        "part_bodies", wide, options, options.bouncy, arguments="model, body, rigid, now, group, thread"
     )
 
     @wp.func_native(find_code)
     def find(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int) -> None: ...
 
     @wp.func_native(part_code)
-    def part(model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, thread: int) -> None: ...
+    def part(model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int) -> None: ...
 
     return find, part

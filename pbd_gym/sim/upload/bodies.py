@@ -60,6 +60,8 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         joints=[number for joint in joints for number in (joint.first, joint.second)],
         rest=np.concatenate(rest).ravel(),
         face_offsets=np.cumsum([0, *(len(body.faces) + len(body.corners) for body in bodies)]),
+        face_body=np.repeat(np.arange(len(bodies)), [len(body.faces) + len(body.corners) for body in bodies]),
+        solid=[not body.shell for body in bodies],
         corner_count=[len(body.corners) for body in bodies],
         face_members=np.concatenate(
             [first + _nearest(body) for body, first in zip(bodies, np.cumsum([0, *map(len, members)]), strict=False)]
@@ -110,8 +112,8 @@ def _balls(scene: BaseScene, body: RigidBody) -> list[ParticleContacts]:
 
 
 def _corners(body: RigidBody) -> np.ndarray:
-    """Return the lower and the upper corner of a body's balls [m], shape (6,)."""
-    points = body.rest[: len(body.samples)]
+    """Return the lower and the upper corner of a body's balls and faces [m], shape (6,)."""
+    points = np.concatenate([body.rest[: len(body.samples)], body.faces.reshape(-1, 3)])
     return np.concatenate([points.min(axis=0), points.max(axis=0)])
 
 
@@ -161,8 +163,9 @@ def rigid_scratch(model: Any) -> Any:
         scratch.contacts = wp.zeros((groups, ROOM * count, NUMBERS), dtype=model.vec)
         scratch.touching = wp.zeros((groups, ROOM * count, 2), dtype=wp.int32)
         meet = model.data.rigid.meets.shape[0] > 0
-        scratch.near = wp.zeros((groups, count * (SLOTS + 1) * model.lanes if meet else 1), dtype=wp.int32)
-        scratch.meetings = wp.zeros((groups, 2 * count * WIDTH if meet else WIDTH), dtype=model.scalar)
+        points = count + model.data.rigid.face_body.shape[0]
+        scratch.near = wp.zeros((groups, points * (SLOTS + 1) * model.lanes if meet else 1), dtype=wp.int32)
+        scratch.meetings = wp.zeros((groups, 2 * points * WIDTH if meet else WIDTH), dtype=model.scalar)
         scratch.busy = wp.zeros(groups, dtype=model.vec)
         scratch.met = wp.zeros(groups, dtype=wp.int32)
     return scratch
