@@ -24,7 +24,7 @@ SPACING = 0.3
 def rigid_blocks(scene: Scene, place: np.ndarray, particle: int) -> None:
     """Add two rigid blocks that are joined to each other and to a particle, with a loose one on a string each.
 
-    A third one lies on them, in both a little.
+    A third one lies on them, in both a little. All of them feel the wind.
 
     Args:
         scene: to which they are added.
@@ -35,9 +35,10 @@ def rigid_blocks(scene: Scene, place: np.ndarray, particle: int) -> None:
     bodies = [scene.add_rigid_body(mesh, 300.0, 0.06, 0.03, position=place + k * step) for k in range(2)]
     scene.add_joint(bodies[0], bodies[1], place + 0.5 * step)
     scene.add_joint(bodies[1], particle, place + 1.5 * step)
-    scene.add_rigid_body(mesh, 500.0, 0.06, 0.03, position=place + 0.5 * step + (0.0, 0.09, 0.02))
+    bodies.append(scene.add_rigid_body(mesh, 500.0, 0.06, 0.03, position=place + 0.5 * step + (0.0, 0.09, 0.02)))
+    scene.add_air_drag(np.concatenate([body.triangles for body in bodies]))
     loose = scene.add_particles(place + np.outer((0.0, 1.0), step) + (0.0, 0.2, 0.0), 0.1)
-    scene.add_distance_constraints(np.stack([loose, [body.samples[0] for body in bodies]], axis=1), 1e-4)
+    scene.add_distance_constraints(np.stack([loose, [body.samples[0] for body in bodies[:2]]], axis=1), 1e-4)
 
 
 def tangle(

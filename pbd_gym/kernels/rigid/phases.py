@@ -69,19 +69,17 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         thread_count: int,
     ):  # fmt: skip
         gather(model, body, rigid, now, group, thread, thread_count)
-        if wp.static(bool(parts)):
-            for b in range(thread, model.rigid.radius.shape[0], thread_count):
-                collide(model, colliders, body, rigid, now, 0, group, b)
-            barrier()
-        if wp.static(options.particle_contacts):
-            if model.rigid.meets.shape[0] > 0:
-                find_near(model, body, rigid, group, thread, thread_count)
-                part(model, body, rigid, now, group, thread)
-                if wp.static(bool(parts)):
-                    if rigid.met[group] > 0:
-                        for b in range(thread, model.rigid.radius.shape[0], thread_count):
-                            collide(model, colliders, body, rigid, now, 1, group, b)
-                        barrier()
+        # With colliders, then with each other, and with colliders again where bodies have met.
+        for round in range(wp.static(2 if options.particle_contacts else 1)):
+            if wp.static(bool(parts)):
+                if round == 0 or rigid.met[group] > 0:
+                    for b in range(thread, model.rigid.radius.shape[0], thread_count):
+                        collide(model, colliders, body, rigid, now, round, group, b)
+                    barrier()
+            if wp.static(options.particle_contacts):
+                if round == 0 and model.rigid.meets.shape[0] > 0:
+                    find_near(model, body, rigid, group, thread, thread_count)
+                    part(model, body, rigid, now, group, thread)
 
     return RigidPhases(find, turn, solve, settle)
 
