@@ -67,8 +67,6 @@ def table_type(scalar: Any) -> Any:
         """pairs of bodies that collide with each other, in rows of two"""
         box: wp.array[scalar]
         """lower and upper corner of its balls and faces relative to the centre of mass [m], shape (6 b,)"""
-        body_of: wp.array[wp.int32]
-        """body of each member, shape (k,)"""
         friction: wp.array[scalar]
         """Coulomb coefficient of its balls, shape (b,)"""
         restitution: wp.array[scalar]

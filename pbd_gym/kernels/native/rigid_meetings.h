@@ -26,6 +26,8 @@ namespace pbd {
 // impulses that a sweep still changes below which it is the last one. Two bodies need about 5, stacks of five 60.
 constexpr int MEETING_SWEEPS = 80;
 constexpr double MEETING_CLOSE = 1e-3;
+// Sweeps in which bodies are moved out of their overlaps.
+constexpr int LEAVING_SWEEPS = 15;
 // Gap up to which balls may come to touch while bodies push each other, in displacements by gravity in a substep. A
 // body that another pushes up would turn about the few of its balls that already touch.
 constexpr double MEETING_AHEAD = 4.0;
@@ -98,8 +100,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 for (int s = 1; s <= number && count < room;) {
                     // The nearest place of the faces of one body that this point is near.
                     const int c = table.face_body.data[this->slot(j, s)];
-                    const Vec3<T> here = this->template place_of<false>(b, j),
-                                  start = this->template place_of<true>(b, j);
+                    const Vec3<T> here = this->template place_of<false>(b, j);
                     const T mine = this->radius_of(b, j), its = this->size * table.radius.data[c];
                     const Vec3<T> seen = this->seen_from(c, here);
                     NearPlace<T> found = {seen, T(1e30), false, false};
@@ -125,7 +126,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                     const Vec3<T> own = found.place - this->vector(c, BODY_OFFSET);
                     const Vec3<T> way =
                         (this->vector(c, BODY_CENTER) + turn * own) - (this->vector(c, BODY_START) + was * own);
-                    const Vec3<T> gone = (here - start) - way;
+                    const Vec3<T> gone = (here - this->template place_of<true>(b, j)) - way;
                     const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
                     const T comes = -dot(gone, n);
                     const T early =
@@ -282,7 +283,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         for (int m = 0; m < count; ++m) any = any || list[m].early > T(0);
         if (!any) return;
         const T share = wp::min(h * T(1.0 / LEAVING_TIME), T(1)), firm = T(1.0 / (1.0 + MEETING_YIELDS));
-        for (int m = 0; m < MEETING_SWEEPS * count; ++m) {
+        for (int m = 0; m < LEAVING_SWEEPS * count; ++m) {
             Meeting<T>& one = list[m / count % 2 ? count - 1 - m % count : m % count];
             if (!(one.early > T(0))) continue;
             const int b = (int)one.b, c = (int)one.c;

@@ -59,7 +59,7 @@ template <class Bodies> struct RigidEnvironment {
     // Position of member j in the array `of`: now, or at the start of the substep.
     PBD_INLINE Vec3<T> place(const T* of, int j) const { return get(of + ROW * (size_t)in.members[j] * LANES); }
 
-    // Place of member j in the axes of body c, relative to its mesh.
+    // A place of the world in the axes of body c, relative to its mesh.
     PBD_INLINE Vec3<T> seen_from(int c, const Vec3<T>& here) const {
         return transposed_times(rows(c, BODY_TURN), here - vector(c, BODY_CENTER)) + vector(c, BODY_OFFSET);
     }

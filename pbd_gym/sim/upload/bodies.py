@@ -56,7 +56,6 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         colliding=[len(body.samples) for body in bodies],
         members=np.concatenate(members),
         meets=_meets(scene),
-        body_of=np.repeat(np.arange(len(bodies)), [len(ones) for ones in members]),
         joints=[number for joint in joints for number in (joint.first, joint.second)],
         rest=np.concatenate(rest).ravel(),
         face_offsets=np.cumsum([0, *(len(body.faces) + len(body.corners) for body in bodies)]),

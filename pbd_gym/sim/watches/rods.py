@@ -8,6 +8,7 @@ triangle one of its ends, within a control step. One environment is looked at in
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -37,21 +38,21 @@ class RodWatch:
     def __init__(self, model: Any, quiet: bool = False) -> None:
         """Find spines and edges, unless nothing shall be said or reading would delay a GPU."""
         scene = self._scene = model.scene
-        spines = [(k, collider.spine) for k, collider in enumerate(scene.colliders[: model.collider_count])]
-        self._spines = [(k, spine) for k, spine in spines if spine is not None]
-        self._declared = np.array([spine for _, spine in self._spines]).reshape(-1, 2, 3)
-        origins = np.array([scene.colliders[k].origin for k, _ in self._spines]).reshape(-1, 1, 3)
+        spines = {k: scene.colliders[k].spine for k in range(model.collider_count)}
+        self._numbers = [k for k, spine in spines.items() if spine is not None]
+        self._declared = np.array([spines[k] for k in self._numbers]).reshape(-1, 2, 3)
+        origins = np.array([scene.colliders[k].origin for k in self._numbers]).reshape(-1, 1, 3)
         self._offsets = self._declared - origins
         self._centers, self._radii = origins[:, 0], np.linalg.norm(self._offsets, axis=2).max(axis=1, initial=0.0)
-        self._moving_rows = [row for row, (k, _) in enumerate(self._spines) if k in model.moving_colliders]
-        self._slots = [model.pose_index(self._spines[row][0]) for row in self._moving_rows]
+        self._moving_rows = [row for row, k in enumerate(self._numbers) if k in model.moving_colliders]
+        self._slots = [model.pose_index(self._numbers[row]) for row in self._moving_rows]
         self._triangles = scene.triangles.astype(np.int64)
         sides = [self._triangles[:, [a, b]] for a, b in ((0, 1), (1, 2), (0, 2))]
         self._edges = np.unique(np.sort(np.concatenate([scene.lines, *sides]), axis=1), axis=0)
-        self.watching = bool(self._spines) and len(self._edges) > 0 and not (quiet or model.device.is_cuda)
+        self.watching = bool(self._numbers) and len(self._edges) > 0 and not (quiet or model.device.is_cuda)
         """Whether there is anything to check, and no warning so far."""
         self._lanes, self._count, self._steps = model.lanes, model.num_envs, 0
-        self._before = self._moving = self._poses = np.zeros(0)
+        self._before = self._velocities = self._poses = np.zeros(0)
 
     def _take(self, array: Any) -> np.ndarray:
         """Return a copy of the positions or velocities of the environment whose turn it is, shape (n, 3)."""
@@ -80,52 +81,66 @@ class RodWatch:
 
     def begin(self, state: Any) -> None:
         """Note where everything is before a step."""
-        self._before, self._moving = self._take(state.positions_scalar), self._take(state.velocities_scalar)
+        self._before, self._velocities = self._take(state.positions_scalar), self._take(state.velocities_scalar)
         self._poses = self._find_poses(state)
 
     def look(self, state: Any, ctrl_dt: float, substeps: int) -> None:
         """Warn if something has gone through a collider in a step of ``ctrl_dt`` seconds."""
         x = np.stack([self._before, self._take(state.positions_scalar)])
         poses = np.stack([self._poses, self._find_poses(state)])
-        env, velocities = self._steps % self._count, self._take(state.velocities_scalar)
-        self._steps += 1
         # Balls around the places of spines, before and after, tell at once which are away from everything.
         centers = np.repeat(self._centers[None], 2, axis=0)
         centers[:, self._moving_rows] = poses[:, :, :3]
         least, most = centers.min(axis=0) - self._radii[:, None], centers.max(axis=0) + self._radii[:, None]
-        low, high = x.min(axis=0).min(axis=0), x.max(axis=0).max(axis=0)
+        box = x.min(axis=0), x.max(axis=0)
+        low, high = box[0].min(axis=0), box[1].max(axis=0)
         near = np.flatnonzero(((least <= high) & (most >= low)).all(axis=1))
         spines = np.stack([self._place(each, near) for each in poses])
         meet = ((spines.min(axis=(0, 2)) <= high) & (spines.max(axis=(0, 2)) >= low)).all(axis=1)
         near, spines = near[meet], spines[:, meet]
-        for row, number in enumerate(self._spines[k][0] for k in near.tolist()):
-            through = self._find_through(x, spines[:, row])
+        for number, spine in zip((self._numbers[k] for k in near.tolist()), spines.swapaxes(0, 1), strict=True):
+            through = self._find_through(x, box, spine)
             if through is None:
                 continue
-            moved = (spines[1, row] - spines[0, row]).mean(axis=0)
-            before, after = ctrl_dt * self._moving[through], ctrl_dt * velocities[through]
-            ways = np.stack([x[1, through] - x[0, through], before, after]).mean(axis=1) - moved
+            ways = self._ways(state, x[:, through], through, ctrl_dt) - (spine[1] - spine[0]).mean(axis=0)
             if len(through) == 2 and not _certain(ways, 2.0 * self._reach(number)):
                 continue
             speed = float(np.linalg.norm(ways, axis=1).max()) / ctrl_dt
             self.watching = False
             warnings.warn(
-                f"{self._name(through[0])} has gone through collider {number} in environment {env}: "
-                f"{self._reason(number, through, speed, ctrl_dt, substeps)}",
+                f"{self._name(through[0])} has gone through collider {number} in environment "
+                f"{self._steps % self._count}: {self._reason(number, through, speed, ctrl_dt, substeps)}",
                 RuntimeWarning,
                 stacklevel=3,
             )
-            return
+            break
+        self._steps += 1
 
-    def _find_through(self, x: np.ndarray, spine: np.ndarray) -> np.ndarray | None:
+    def _ways(self, state: Any, x: np.ndarray, through: np.ndarray, ctrl_dt: float) -> np.ndarray:
+        """Return the way of an edge or triangle in a step, and at its speeds before and after it [m], shape (3, 3).
+
+        Args:
+            state: after the step.
+            x: its particles before and after the step [m], shape (2, k, 3).
+            through: their indices, shape (k,).
+            ctrl_dt: time of the step [s].
+        """
+        after = self._take(state.velocities_scalar)[through]
+        found = np.stack([x[1] - x[0], ctrl_dt * self._velocities[through], ctrl_dt * after])
+        return np.asarray(found.mean(axis=1))
+
+    def _find_through(self, x: np.ndarray, box: tuple[np.ndarray, np.ndarray], spine: np.ndarray) -> np.ndarray | None:
         """Return the particles of an edge or triangle that a spine has gone through, or None.
 
         Args:
             x: particles before and after the step [m], shape (2, n, 3).
+            box: lower and upper corner of the box that each moves in [m], shape (n, 3).
             spine: its ends before and after the step [m], shape (2, 2, 3).
         """
         for members in (self._edges, self._triangles):
-            low, high = _bounds(x, members)
+            columns = members.T
+            low = functools.reduce(np.minimum, [box[0][column] for column in columns])
+            high = functools.reduce(np.maximum, [box[1][column] for column in columns])
             meet = (low <= spine.max(axis=(0, 1))) & (high >= spine.min(axis=(0, 1)))
             members = members[meet.all(axis=1)]
             corners = x[:, members].astype(np.float64)
@@ -197,13 +212,3 @@ def _certain(ways: np.ndarray, short: float) -> bool:
     """
     bends = np.linalg.norm(ways[1:] - ways[0], axis=1).max()
     return bool(np.linalg.norm(ways, axis=1).max() <= short or bends <= EVEN * np.linalg.norm(ways[0]))
-
-
-def _bounds(x: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the boxes that edges or triangles move in, shape (m, 3) each."""
-    low, high = x.min(axis=0), x.max(axis=0)
-    columns = [members[:, k] for k in range(members.shape[1])]
-    least, most = low[columns[0]], high[columns[0]]
-    for column in columns[1:]:
-        least, most = np.minimum(least, low[column]), np.maximum(most, high[column])
-    return least, most
