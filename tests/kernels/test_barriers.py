@@ -21,7 +21,7 @@ BY_ROUNDING = "held particles are about to arrive"
 def test_no_barrier_of_the_step_can_be_left_out() -> None:
     """Guards the barriers, and the scenes of the other tests: they would notice one that is forgotten."""
     unnoticed: dict[str, bool] = {}
-    for name in ("every kind", "alone", "tethers", "jacobi", "surfaces", "pushed", "crumpled", "fluid"):
+    for name in ("every kind", "alone", "tethers", "jacobi", "surfaces", "pushed", "crumpled", "fluid", "meeting"):
         run, kept = thirty_two(name)
         noticed = {place for place, same in unnoticed.items() if not same}
         unnoticed |= kept.unnoticed(run.result, noticed)
