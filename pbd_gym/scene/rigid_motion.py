@@ -9,6 +9,40 @@ import numpy as np
 from pbd_gym.colliders.solid import matrix_of
 from pbd_gym.scene.rigid_bodies import RigidBody
 
+SCATTERED = 1e-3
+"""Distance of a particle from its place in a rigid body that is more than rounding, in radii of the body's balls."""
+LEAST = 3
+"""Number of particles that have a rotation, at least."""
+
+
+def gathered(
+    bodies: Sequence[RigidBody], mass: np.ndarray, positions: np.ndarray, sizes: np.ndarray, fixed: np.ndarray
+) -> np.ndarray:
+    """Return positions in which scattered bodies are rigid again, where their free particles fit best.
+
+    A step begins with such a fit. Without it contacts would take the way of particles back into their body for speed.
+
+    Args:
+        bodies, mass, positions, sizes: as for :func:`poses`.
+        fixed: which particles are pinned or held, and stay where they are, bool, shape (num_envs, n).
+
+    Returns:
+        Shape (num_envs, n, 3): ``positions`` itself if no body is scattered.
+    """
+    found = positions
+    for body in bodies:
+        free = ~fixed[:, body.indices]
+        center, turn = fit(body, mass, positions, free, sizes)
+        wanted = center[:, None] + sizes[..., None] * (body.rest @ turn.swapaxes(1, 2))
+        away = np.linalg.norm(np.where(free[..., None], wanted - positions[:, body.indices], 0.0), axis=2).max(axis=1)
+        apart = away > SCATTERED * body.radius * sizes[:, 0]
+        if apart.any():
+            found = found.copy() if found is positions else found
+            moves = free & apart[:, None]
+            envs, own = np.nonzero(moves)
+            found[envs, body.indices[own]] = wanted[moves]
+    return found
+
 
 def poses(bodies: Sequence[RigidBody], mass: np.ndarray, positions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return origins [m] and orientations (x, y, z, w) of bodies, shape (num_envs, bodies, 7), float64.
@@ -57,20 +91,39 @@ def placed(body: RigidBody, pose: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return center[:, None] + sizes[..., None] * (body.rest @ turn.swapaxes(1, 2))
 
 
-def fit(body: RigidBody, mass: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre and rotation of the rigid motion that best fits the particles, shape (e, 3) and (e, 3, 3).
+def fit(
+    body: RigidBody,
+    mass: np.ndarray,
+    positions: np.ndarray,
+    chosen: np.ndarray | None = None,
+    sizes: np.ndarray | float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return centre of mass and rotation of the rigid motion that best fits particles, shape (e, 3) and (e, 3, 3).
 
-    Both are NaN where particles are not finite.
+    Both are NaN where particles are not finite, or are too few to tell.
+
+    Args:
+        body: body of a scene.
+        mass: masses of all particles [kg], shape (n,).
+        positions: positions of all particles [m], shape (e, n, 3), float64.
+        chosen: particles of the body that count, bool, shape (e, k); by default all.
+        sizes: sizes of the environments, shape (e, 1), which matter where not all count.
     """
-    share = mass[body.indices] / mass[body.indices].sum()
+    weight = np.tile(mass[body.indices], (len(positions), 1))
+    if chosen is not None:
+        weight *= chosen
+    total = weight.sum(axis=1)
     x = positions[:, body.indices]
-    lost = ~np.isfinite(x).all(axis=(1, 2))
+    lost = ~np.isfinite(x).all(axis=(1, 2)) | ((weight > 0.0).sum(axis=1) < LEAST)
     x[lost] = body.rest  # one that LAPACK rejects would take the others with it
-    center = share @ x
-    u, _, v = np.linalg.svd(np.einsum("k,eki,kj->eij", share, x - center[:, None], body.rest))
+    share = weight / np.where(lost & (total == 0.0), 1.0, total)[:, None]
+    center, middle = np.einsum("ek,eki->ei", share, x), share @ body.rest
+    around = body.rest - middle[:, None]
+    u, _, v = np.linalg.svd(np.einsum("ek,eki,ekj->eij", share, x - center[:, None], around))
     proper = np.ones((len(x), 3))
     proper[:, 2] = np.linalg.det(u @ v)
     turn = (u * proper[:, None]) @ v
+    center -= sizes * np.einsum("eij,ej->ei", turn, middle)
     center[lost], turn[lost] = np.nan, np.nan
     return center, turn
 

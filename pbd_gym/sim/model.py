@@ -20,6 +20,7 @@ from pbd_gym.runtime.checks import instance, whole
 from pbd_gym.runtime.devices import choose_block_dim, find_device, fitting_block_dim
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.overlaps import warn_of_overlaps
+from pbd_gym.scene.rigid_motion import gathered
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order, kept_weights
@@ -149,7 +150,10 @@ class Model:
         # Copies: later changes of the scene do not affect this model.
         self.mass = scene.mass.copy()
         """[kg], shape (n,), float64; includes pinned particles."""
-        self.start_positions = scene.positions.copy()
+        pinned = scene.inv_mass[None] == 0.0
+        self.start_positions = gathered(scene.rigid_bodies, scene.mass, scene.positions[None], np.ones((1, 1)), pinned)[
+            0
+        ].copy()
         self.start_velocities = scene.velocities.copy()
 
     def _upload_colliders(self) -> None:

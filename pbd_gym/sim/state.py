@@ -76,16 +76,28 @@ class State(StateReports):
     def set_positions(self, values: ArrayLike) -> None:
         """Set positions [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
 
-        Colliding particles that then overlap separate at 1.5 mm/s, without gaining speed.
+        Colliding particles that then overlap separate at 1.5 mm/s, without gaining speed. Rigid bodies stay rigid: each
+        moves to where its particles fit best, those apart that are held or pinned.
 
         Raises:
             TypeError: for anything but real numbers.
             ValueError: for a wrong shape, or a number that is not finite or too large.
         """
         given = self._checked("positions", values, FARTHEST)
+        if self.model.rigid_bodies:
+            given = self._gathered(given)
         if self.model.contact_count:
             self._note_places((given != self.get_positions()).any(axis=(1, 2)))
         scatter(self.model, self.positions_scalar, given)
+
+    def _gathered(self, positions: np.ndarray) -> np.ndarray:
+        """Return positions in which rigid bodies are rigid, shape (num_envs, n, 3)."""
+        fixed, held = self.get_pinned(), self.held.numpy()[: self.model.num_envs]
+        envs, slots = np.nonzero(held >= 0)
+        fixed[envs, held[envs, slots]] = True
+        model, exact = self.model, positions.astype(np.float64)
+        found = rigid_motion.gathered(model.rigid_bodies, model.mass, exact, self._sizes(), fixed)
+        return positions if found is exact else found.astype(model.dtype)
 
     def _note_places(self, placed: np.ndarray) -> None:
         """Let the next step measure overlaps in the environments whose particles have been placed."""

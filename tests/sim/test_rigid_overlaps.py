@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym import Box, Model, Plane, RigidBody, Scene, Solver, State, geometry
 
@@ -128,3 +128,59 @@ def test_a_cube_in_a_corner_leaves_it_along_both_walls() -> None:
         solver.step(state, control, FRAME)
     assert_allclose(state.get_rigid_poses()[0, 0, :2], [0.05, 0.05], atol=5e-4)
     assert_allclose(state.get_rigid_velocities()[0, 0], [0, 0, 0.3, 0, 0, 0], atol=0.03)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.8])
+def test_noise_on_particles_is_no_speed(restitution: float) -> None:
+    """Guards rigid bodies whose particles are set with noise of 3 to 120 mm: their way back into the body was taken for
+    speed, and threw a cube on the ground 25 to 1200 m up. Now energy comes from overlaps alone, at the limit above.
+    """
+    scene = Scene()
+    scene.add_collider(Plane(restitution=restitution))
+    body = scene.add_rigid_body(geometry.box((2, 2, 2), (0.1, 0.1, 0.1)), 1000.0, restitution=restitution)
+    solver = Solver(Model(scene, num_envs=ENVS, lanes=ENVS), quiet=True)
+    rng = np.random.default_rng(2)
+    for h in (4e-3, 1e-3):
+        solver.set_steps(substeps=round(FRAME / h))
+        state, control = solver.state(), solver.control()
+        noise = np.repeat([0.0, 0.003, 0.03, 0.12], ENVS // 4)[:, None, None]
+        placed = state.get_positions() + noise * rng.normal(size=(ENVS, len(body.indices), 3))
+        placed[..., 1] += np.tile([0.03, 0.05, 0.07, 0.2], ENVS // 4)[:, None]
+        state.set_positions(placed)
+        start = state.get_positions()
+        assert_allclose(start[:, body.indices].mean(axis=1), placed.mean(axis=1), atol=0.02)
+        spans = np.linalg.norm(start[:, :1] - start, axis=2) - np.linalg.norm(body.rest[:1] - body.rest, axis=1)
+        assert np.abs(spans).max() < 1e-6
+        lowest = start[:, body.vertices, 1].min(axis=1)
+        before = energy(state, body, G) + body.mass * G * np.maximum(-lowest, 0.0)
+        for _ in range(30):
+            solver.step(state, control, FRAME)
+            assert (energy(state, body, G) < before + 0.01 * body.mass * G * 0.1).all()
+
+
+def test_rigid_positions_keep_their_bits() -> None:
+    """Guards what is set as it was got: only scattered bodies move, and neither held nor pinned particles."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0), grip_count=1)
+    cube = geometry.box((2, 2, 2), (0.1, 0.1, 0.1))
+    one, other = (scene.add_rigid_body(cube, 1000.0, position=(0.3 * k, 0.0, 0.0)) for k in range(2))
+    scene.pin([other.vertices[0]])
+    solver = Solver(Model(scene, 2, lanes=1), substeps=10, quiet=True)
+    state, control = solver.state(), solver.control()
+    state.hold([[one.vertices[3]], [-1]])
+    state.set_rigid_velocity(one, (0.1, 0.2, 0.3), (1.0, 2.0, 3.0))
+    solver.step(state, control, FRAME)
+    got = state.get_positions()
+    state.set_positions(got)
+    assert_array_equal(state.get_positions(), got)
+    away = got.copy()
+    away[0, one.vertices[3]] += 0.02
+    away[1, other.vertices[0]] += 0.02
+    state.set_positions(away)
+    assert_array_equal(state.get_positions(), away)
+    away[1, other.vertices[5]] += 0.02
+    state.set_positions(away)
+    now = state.get_positions()
+    assert_array_equal(np.flatnonzero((now != away).any(axis=2)[0]), [])
+    moved = np.flatnonzero((now != away).any(axis=2)[1])
+    assert set(moved) == set(other.indices) - {other.vertices[0]}
+    assert np.linalg.norm(now - got, axis=2)[1, moved].max() < 1e-3
