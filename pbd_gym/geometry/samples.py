@@ -25,6 +25,8 @@ POINTED = 1.2
 """Distance from a vertex to the ball below it, in radii, from which the vertex sticks out of the ball as a corner."""
 NEAR_CORNERS = 0.25
 """Smallest distance between two corners, in spacings."""
+ROUNDING = 1e-6
+"""Share of a distance by which rounding may change it: lattices in boxes end exactly where they should."""
 LEAST_DEPTH = 0.9
 """Least depth of a sample beneath the surface, in radii; a body that does not allow it is too thin."""
 
@@ -134,13 +136,13 @@ def inner_samples(mesh: TriMesh, depth: float, volume: float) -> np.ndarray:
     """
     apart = (volume / INNER_COUNT) ** (1.0 / 3.0)
     lower, upper = mesh.positions.min(axis=0), mesh.positions.max(axis=0)
-    counts = np.maximum(1, np.floor((upper - lower) / apart)).astype(int)
+    counts = np.maximum(1, np.floor((upper - lower) / apart + ROUNDING)).astype(int)
     axes = [
         0.5 * (low + high) + apart * (np.arange(count) - 0.5 * (count - 1))
         for low, high, count in zip(lower, upper, counts, strict=True)
     ]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    return points[depths(mesh, points) > depth]
+    return points[depths(mesh, points) > depth - ROUNDING * apart]
 
 
 def depths(mesh: TriMesh, points: np.ndarray) -> np.ndarray:

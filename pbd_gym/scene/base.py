@@ -25,6 +25,7 @@ from pbd_gym.runtime.checks import (
     switch,
     whole,
 )
+from pbd_gym.scene import units
 from pbd_gym.scene.contacts import ParticleContacts, balls, surface
 from pbd_gym.scene.fluids import Fluid, check_clear
 from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared
@@ -54,9 +55,15 @@ class BaseScene:
     """Contents of ONE environment, before there are bodies; its arguments are those of the whole scene."""
 
     def __init__(
-        self, gravity: ArrayLike = (0.0, -9.81, 0.0), contact_radius: float = 0.005, grip_count: int = 0
+        self,
+        gravity: ArrayLike = (0.0, -9.81, 0.0),
+        contact_radius: float = 0.005,
+        grip_count: int = 0,
+        meters_per_unit: float | None = None,
     ) -> None:
         self.gravity = shaped("gravity", gravity, (3,), LARGEST)
+        self.meter = 1.0 / units.meters_per_unit(meters_per_unit, self.gravity)
+        """Length of a metre in the unit of the scene."""
         self.contact_radius = number("contact_radius", contact_radius, 0.0, FARTHEST)
         self.grip_count = whole("grip_count", grip_count, 0)
         self.positions = np.zeros((0, 3))

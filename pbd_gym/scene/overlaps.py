@@ -50,7 +50,7 @@ def warn_of_overlaps(scene: BaseScene, stacklevel: int) -> None:
             if -distance[0] > _limit(scene, collider, extent) and (found is None or -distance[0] > found[0]):
                 found = float(-distance[0]), int(at[deepest]), number
     if found is not None:
-        deep, particle, number = found
+        deep, particle, number = found[0] / scene.meter, *found[1:]
         kind = type(scene.colliders[number]).__name__
         warnings.warn(
             f"particle {particle} of {_name(scene, particle)} starts {deep:.3g} m inside collider {number}, a {kind}: "
@@ -62,7 +62,7 @@ def warn_of_overlaps(scene: BaseScene, stacklevel: int) -> None:
 
 def _least(scene: BaseScene, collider: Solid) -> float:
     """Return the depth below which no body is too deep [m]."""
-    size = max(1.0, float(np.abs(scene.positions).max(initial=0.0)))
+    size = max(scene.meter, float(np.abs(scene.positions).max(initial=0.0)))
     return max(min(2.0 * scene.contact_radius, SHARE * collider.half_thickness), ROUNDING * size)
 
 

@@ -46,6 +46,11 @@ class Scene(RigidScene):
         gravity: acceleration [m/s^2], shape (3,).
         contact_radius: distance that particles keep from colliders [m].
         grip_count: number of hands (grips) of an environment; each holds at most one particle.
+        meters_per_unit: length of the scene's unit [m], such as 0.001 where all numbers are in millimetres, so that
+            gravity is 9810. By default the unit in which gravity is that of the Earth (metres, centimetres,
+            millimetres, inches or feet), otherwise metres. Kilograms and seconds stay, so a force of 1 N is then 1000,
+            and materials have to be given in these units. Speeds and lengths of the engine's own, such as the speed at
+            which overlaps leave, follow: a scene moves the same in any unit.
 
     Raises:
         ValueError: if an argument has the wrong shape, is not finite, or is negative where it must not be.

@@ -106,10 +106,9 @@ class Solver:
         chebyshev: estimate of the spectral radius of the iteration, at least 0 and below 1: the larger it is, the more
             iterations are extrapolated; 0 means not at all. Too large a number diverges.
         damping: rate at which free particles lose velocity [1/s].
-        max_speed: speed above which an environment counts as diverged [m/s].
-        far: distance from the origin above which it counts as diverged [m], up to 1e6: something has left the scene, or
-            fallen through its support. By default 3 m and ten times as far as the scene reaches
-            (:func:`pbd_gym.sim.watches.bounds.far_away`).
+        max_speed: speed above which an environment counts as diverged, by default 1000 m/s.
+        far: distance from the origin above which it counts as diverged [m], up to 1e6: something has left the scene. By
+            default 3 m and ten times as far as the scene reaches (:func:`pbd_gym.sim.watches.bounds.far_away`).
         threads: CPU threads to spread the groups over; see :func:`pbd_gym.runtime.threads.default_threads`. Blocks of
             threads on a CPU take turns on one.
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
@@ -158,7 +157,7 @@ class Solver:
         substeps: int | None = None,
         iterations: int = 1,
         damping: float = 0.0,
-        max_speed: float = 1e3,
+        max_speed: float | None = None,
         threads: int | None = None,
         method: Method = "gauss-seidel",
         relaxation: float = 1.0,
@@ -189,8 +188,6 @@ class Solver:
             raise ValueError("wrenches=True needs a collider: the scene of the model has none")
         if chebyshev > 0.0 and instance("model", model, Model).has_rigid:
             raise ValueError("chebyshev must be 0 with rigid bodies: their particles are not independent unknowns")
-        if not real("max_speed", max_speed) > 0.0:
-            raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
         self.substeps = 0 if substeps is None else whole("substeps", substeps, 1)
         """Substeps of a control step; if not given, those of the last step, or 0 before it."""
@@ -198,7 +195,9 @@ class Solver:
         self._quiet = switch("quiet", quiet)
         self.iterations = whole("iterations", iterations, 1)
         self.damping = number("damping", damping, 0.0)
-        self.max_speed = float(max_speed)
+        self.max_speed = model.scene.meter * 1e3 if max_speed is None else real("max_speed", max_speed)
+        if not self.max_speed > 0.0:
+            raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.far = far_away(model) if far is None else number("far", far, most=FARTHEST, positive=True)
         """Distance from the origin beyond which an environment counts as diverged [m]."""
         threads = default_threads() if threads is None else whole("threads", threads, 1)
@@ -334,10 +333,9 @@ class Solver:
         """Return whether control steps of a given length [s] are computed in float64."""
         if self.model.dtype == np.float64 or self.double is not None:
             return self.model.dtype == np.float64 or bool(self.double)
-        return self._rounding(self._reach, ctrl_dt / self.substeps) > ROUNDING
-
-    def _rounding(self, reach: float, h: float) -> float:
-        return rounding(reach, h, float(np.linalg.norm(self.model.scene.gravity)))
+        return (
+            rounding(self._reach, ctrl_dt / self.substeps, float(np.linalg.norm(self.model.scene.gravity))) > ROUNDING
+        )
 
     def state(self) -> State:
         """Create a state for this solver, at the scene's positions.
@@ -411,10 +409,10 @@ class Solver:
         h = ctrl_dt if self._doubled else ctrl_dt / self.substeps
         sound = state.diverged.numpy()[: self.model.num_envs] == 0
         reach = float(np.abs(state.get_positions()[sound]).max(initial=0.0))
-        share = self._rounding(reach, h)
+        share = rounding(reach, h, float(np.linalg.norm(self.model.scene.gravity)))
+        ulp, reach = np.spacing(np.float32(reach)) / self.model.scene.meter, reach / self.model.scene.meter
         if share > WARNED and (not self._doubled or reach > FAR):
             self._told_of_rounding = True
-            ulp = np.spacing(np.float32(reach))
             way = "move the scene to the origin" if self._doubled else "use Solver(double=True)"
             warnings.warn(
                 f"particles are {reach:.3g} m from the origin, where float32 rounds positions by {ulp:.2g} m: "
@@ -563,8 +561,10 @@ class Solver:
         settings.far = self.far
         settings.relaxation, settings.spectral_radius = self.relaxation, self.chebyshev
         rounds = self.iterations * (2 if self.options.surfaces else 1)
-        settings.relief = RELIEF_SPEED * h / rounds if self.model.kinds else LARGEST  # particles alone are not strained
-        settings.parting = RELIEF_SPEED * h / (self.iterations * contact_rounds(self.options))
+        settings.meter = self.model.scene.meter
+        leaves = RELIEF_SPEED * settings.meter * h
+        settings.relief = leaves / rounds if self.model.kinds else LARGEST  # particles alone are not strained
+        settings.parting = leaves / (self.iterations * contact_rounds(self.options))
         settings.fall = float(np.linalg.norm(self.model.scene.gravity)) * h * h
         return settings
 

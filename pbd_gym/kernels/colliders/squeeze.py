@@ -119,7 +119,7 @@ def _make_step(wide: Wide, part: Part, index: int) -> Any:
         found.against = squeeze.against
         found.most = squeeze.most
         half = vec(scalar(0.5))
-        close = scalar(NEARNESS) * colliders.contact_radius + scalar(1e-6)
+        close = scalar(NEARNESS) * colliders.contact_radius + scalar(1e-6) * body.meter
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             gap = distance(colliders, k, px, py, pz)

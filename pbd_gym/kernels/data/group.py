@@ -44,6 +44,8 @@ def body_type(vec: Any) -> Any:
         """decrease of the room of two particles that overlapped where they were put, in a round of contacts [m]"""
         fall: scalar
         """distance that gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
+        meter: scalar
+        """length of a metre in the unit of the scene"""
         frames: wp.array2d[vec]
         """frames of moving colliders, see :mod:`pbd_gym.kernels.colliders.poses`, shape (moving, 24)"""
         pull: wp.array2d[vec]
@@ -119,6 +121,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.relief = settings.relief
         body.parting = settings.parting
         body.fall = settings.fall
+        body.meter = settings.meter
         body.h = settings.h
         body.friction = vec(scalar(1.0))
         if wp.static(options.varied):

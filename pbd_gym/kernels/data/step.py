@@ -98,6 +98,8 @@ def settings_type(scalar: Any) -> Any:
         """decrease of the room of two particles that overlapped where they were put, in a round of contacts [m]"""
         fall: scalar
         """distance that gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
+        meter: scalar
+        """length of a metre in the unit of the scene"""
         spectral_radius: scalar
         """spectral radius that Chebyshev acceleration assumes"""
 

@@ -16,7 +16,8 @@
 namespace pbd {
 
 // Share of their path by which two members may stray from it; largest distance per substep by which they may be pulled
-// along; and a distance that is always allowed for [m, at the scale of the scene].
+// along; and a distance that is always allowed for [m, in metres and at the scale of the
+// scene].
 constexpr double ASTRAY = 0.5, PULLED_ALONG = 0.001, LEAST_AHEAD = 0.0005;
 // Share of this by which they may stray perpendicular to the gap. Less is needed there, since patches are wider than
 // their gaps.
@@ -32,7 +33,7 @@ PBD_INLINE int rank_at(int substeps) { return substeps / 2; }
 // Distance by which two members may stray in this many substeps even if they do not move, at the scale of the scene.
 template <class T> PBD_INLINE T pulled_along(T substeps, const ContactScales<T>& scales) {
     PBD_CONTRACT_ON
-    const T pull = wp::min(scales.spread, T(PULLED_ALONG));
+    const T pull = wp::min(scales.spread, T(PULLED_ALONG) * scales.meter);
     return substeps * pull + substeps * substeps * (scales.fall * scales.inv_size);
 }
 
@@ -65,8 +66,9 @@ PBD_INLINE typename L::V rank_of(const Member<L, Options::RIGID>& a, const Membe
         const T substeps = T(2 * r + 1);
         const V stray = (substeps * T(ASTRAY)) * moved + pulled_along(substeps, scales);
         const V brake = (closing + T(ASTRAY) * moved) * (T(1) / scales.braking), cushion = s.outer - s.least;
-        const V latest = s.least + (brake < cushion ? brake : cushion) + (substeps * closing + stray + T(LEAST_AHEAD));
-        const V off = T(BESIDE) * stray + T(LEAST_AHEAD);
+        const V latest = s.least + (brake < cushion ? brake : cushion) +
+                         (substeps * closing + stray + T(LEAST_AHEAD) * scales.meter);
+        const V off = T(BESIDE) * stray + T(LEAST_AHEAD) * scales.meter;
         const V t = back < substeps ? back : V(substeps), reach = range + off;
         const V w = beside < substeps ? beside : V(substeps), width = s.width + off;
         const auto comes_near = d2 + t * (T(2) * du + t * u2) < reach * reach;

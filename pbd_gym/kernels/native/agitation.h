@@ -8,8 +8,8 @@
 
 namespace pbd {
 
-// RMS speeds of an environment's members below which it counts as at rest, and above which it counts as moving [m/s, at
-// the scale of the scene]. A crawling crease, alone in its towel, gives 0.01 to 0.02 m/s.
+// RMS speeds of an environment's members below which it counts as at rest, and above which it counts as moving [m/s, in
+// metres and at the scale of the scene]. A crawling crease, alone in its towel, gives 0.01 to 0.02 m/s.
 constexpr double CALM_SPEED = 0.03, LIVELY_SPEED = 0.1;
 
 // Sum of the squared displacements of sixteen members in this substep. Blocks and single threads both sum over sixteen
@@ -66,7 +66,7 @@ PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, bool re
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         V sum = V(T(0));
         for (int c = 0; c < in.chunks; ++c) sum += squares(c, lane);
-        const V speed = root(sum / T(in.count)) * (in.inv_sizes(lane) * inv_h);
+        const V speed = root(sum / T(in.count)) * (in.inv_sizes(lane) * (inv_h / T(in.body.meter)));
         const V share = at_least((speed - T(CALM_SPEED)) * T(1.0 / (LIVELY_SPEED - CALM_SPEED)), 0);
         L::store(agitation, lane, share < T(1) ? share : V(T(1)));
         if (!renews) continue;

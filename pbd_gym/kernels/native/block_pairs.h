@@ -59,7 +59,8 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
         PBD_CONTRACT_ON
         return T(1.001 * (1 + ASTRAY * BESIDE)) *
                    (Contacts::note(Contacts::HEADWAY, k) + Contacts::note(Contacts::HEADWAY, other)) +
-               T(LEAST_AHEAD) + T(BESIDE) * pulled_along(T(table.renewal - 1), Contacts::scales_here());
+               T(LEAST_AHEAD) * T(Contacts::body.meter) +
+               T(BESIDE) * pulled_along(T(table.renewal - 1), Contacts::scales_here());
     }
 
     // Whether a member moves so far that others which are as quick may come from beyond the lists of candidates. Two

@@ -47,7 +47,7 @@ constexpr double CREASED_BELOW = 0.8, FLAT_ABOVE = 0.95;
 // The same for the cosine of the angle between the normals of two patches.
 constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 
-// Acceleration with which a member that has come loose may fall onto another [m/s^2].
+// Acceleration with which a member that has come loose may fall onto another [m/s^2, in metres of the scene].
 constexpr double FREE_FALL = 9.81;
 
 // Balls have passed each other within the substep if the line between them has turned by an angle whose cosine is below
@@ -60,7 +60,8 @@ constexpr double PASSED = 0.5;
 constexpr double STACKED = 4.0;
 
 // Largest speed at which balls that bounce leave an earlier overlap, in addition to what gravity adds in two substeps
-// [m/s]. With more, they would be thrown to and fro in heaps without losing the energy that they gain.
+// [m/s, in metres of the scene]. With more, they would be thrown to and fro in heaps without losing the energy that
+// they gain.
 constexpr double ELASTIC_WAY = 0.2;
 
 // For members of rigid bodies: inverse mass of the body at this point relative to the member's own; number of contacts
@@ -103,13 +104,14 @@ template <class T> struct ContactScales {
     T elastic_way;  // largest push out of an overlap of two balls that bounce [m]
     T resting;      // approach in a substep up to which nothing bounces [m]
     T fall;         // fall from rest in a substep [m]
+    T meter;        // length of a metre in the unit of the scene
     T spread;       // RMS displacement in a substep relative to the mean, at the scale of the scene [m]
     BallShape shape;
 };
 
 // Limits of pushes out of overlaps, and the share of a gap that may close, for a substep of 1 / inv_h.
 template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
-                                                                           T resting, BallShape shape) {
+                                                                           T resting, T meter, BallShape shape) {
     PBD_CONTRACT_ON
     const T brief = wp::min(T(1), T(1) / (inv_h * T(CREASE_TIME)));
     return {T(1),
@@ -124,9 +126,10 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             T(2) * parting + T(STACKED) * resting,
             true,
             false,
-            resting + T(ELASTIC_WAY) / inv_h,
+            resting + T(ELASTIC_WAY) * meter / inv_h,
             resting,
-            T(0.5 * FREE_FALL) / (inv_h * inv_h),
+            T(0.5 * FREE_FALL) * meter / (inv_h * inv_h),
+            meter,
             T(0),
             shape};
 }

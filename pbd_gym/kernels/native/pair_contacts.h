@@ -468,8 +468,9 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         pass = RENEWING;
         scales.spread = spread() = drift[3 * LANES + environment];
         Search::place_ways(drift);
-        Search::template scan<true>(T(LEAST_AHEAD) + T(BESIDE) * pulled_along(T(table.renewal - 1), scales),
-                                    [&](int k, int d, unsigned hits) { take(k, d, hits); });
+        Search::template scan<true>(
+            T(LEAST_AHEAD) * scales.meter + T(BESIDE) * pulled_along(T(table.renewal - 1), scales),
+            [&](int k, int d, unsigned hits) { take(k, d, hits); });
         examine_found(true);
         if (active_count() <= active_room) return;
         active_count() = -1;

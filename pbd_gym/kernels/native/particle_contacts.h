@@ -48,7 +48,8 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
                                  BallShape shape) {
     using T = typename L::T;
     using Group = ContactGroup<L, Options, Model, Body, Lists>;
-    const auto scales = contact_scales(model.particle_contacts, inv_h, T(body.parting), T(2) * T(body.fall), shape);
+    const auto scales =
+        contact_scales(model.particle_contacts, inv_h, T(body.parting), T(2) * T(body.fall), T(body.meter), shape);
     const int renewal = model.particle_contacts.renewal;
     const bool renews = Options::SURFACES && substep >= 0 && substep % renewal == 0;
     const int highest = rank_at((substep < 0 ? -1 - substep : substep) % renewal);

@@ -8,22 +8,23 @@
 
 namespace pbd {
 
-// Speed at which a tether takes back excess length that existed before the substep began [m/s]; what the substep itself
+// Speed at which a tether takes back excess length that existed before the substep began [m/s, in metres of the
+// scene]; what the substep itself
 // added is removed at once. Two cases need the limit. The diagonal of a sheared weave is longer than at rest: removing
 // the excess at once would jerk resting cloth away faster than friction can hold it. And a towel may be caught on a rod
 // while the hand moves on: it would be thrown as it comes free.
 constexpr double GATHERING = 0.2;
 
 // Slack of the threads that a hand waits for: a share of the rest length, slightly more than tasks let two hands
-// stretch cloth, plus an absolute length in units of the scene [m].
+// stretch cloth, plus a length [m, in metres of the scene].
 constexpr double FOLLOWING = 0.055;
 constexpr double FOLLOWING_LEAST = 0.0002;
-// Speed at which that slack may be exceeded [m/s]. Where a rod has come between two particles of a thread, only
-// continued pulling gets them past it.
+// Speed at which that slack may be exceeded [m/s, in metres of the scene]. Where a rod has come between two particles
+// of a thread, only continued pulling gets them past it.
 constexpr double CREEP = 0.2;
 // Most particles that a hand waits for in one substep, the farthest first.
 constexpr int YIELDS = 3;
-// Pattern coordinates closer than this are equal [m].
+// Pattern coordinates closer than this are equal [m, in metres of the scene].
 constexpr double SAME = 1e-5;
 
 // Compile-time options: largest number of anchors, scalars per particle row, parameter column of the environment's size
@@ -104,7 +105,7 @@ inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bo
             }
         }
         const auto asked = worst > V(least * least);
-        const V scale = size * root(worst), slow = V(T(GATHERING) / inv_h);
+        const V scale = size * root(worst), slow = V(T(GATHERING) * T(body.meter) / inv_h);
         for (int k = 0; k < used && any(asked); ++k) {
             const int a = taut[k], first = range[2 * a], last = range[2 * a + 1];
             // The same thread handles a given particle for every anchor.
@@ -169,6 +170,7 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, con
     const int anchor_count = lengths.shape[0], count = lengths.shape[1];
     const int* const range = (const int*)bounds.data;
     const int* const anchors = (const int*)tethered.data + group * LANES * anchor_count;
+    const T same = T(SAME) * T(body.meter);
     for (int a = 0; a < held; ++a) {
         const int first = range[2 * a], last = range[2 * a + 1];
         if (first >= last) continue;
@@ -208,19 +210,19 @@ inline CUDA_CALLABLE void wait_for_cloth(Body& body, const Pattern& pattern, con
                 V worst = V(T(0)), which = V(T(0));
                 for (Index i = first + thread; i < last; i += thread_count) {
                     const V du = u - pattern_of[2 * i], dv = v - pattern_of[2 * i + 1];
-                    const auto on_thread = (du * du < T(SAME * SAME)) | (dv * dv < T(SAME * SAME));
+                    const auto on_thread = (du * du < same * same) | (dv * dv < same * same);
                     if (!any(on_thread)) continue;
                     const T* const place = x + ROW * i * LANES;
                     const V px = L::load(place, lane), py = L::load(place + LANES, lane);
                     const V pz = L::load(place + 2 * LANES, lane);
                     const V length = L::load(rest + (a * (Index)count + i) * LANES, lane);
-                    const V limit = size * (T(1.0 + FOLLOWING) * length + T(FOLLOWING_LEAST));
+                    const V limit = size * (T(1.0 + FOLLOWING) * length + T(FOLLOWING_LEAST) * T(body.meter));
                     const V ux = px - ax, uy = py - ay, uz = pz - az, vx = px - bx, vy = py - by, vz = pz - bz;
                     const V now = root(ux * ux + uy * uy + uz * uz) - limit,
                             old = root(vx * vx + vy * vy + vz * vz) - limit;
                     const auto lags = on_thread & (now > V(T(0))) & (now > old);
                     if (!any(lags)) continue;
-                    const V over = now - at_least(old + T(CREEP) * h, 0);
+                    const V over = now - at_least(old + T(CREEP) * T(body.meter) * h, 0);
                     const auto worse = lags & (over > worst);
                     worst = worse ? over : worst;
                     which = worse ? V(T(i)) : which;

@@ -121,8 +121,8 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
         # About as many cells as members, in a cube: 4^3 to 32^3.
         bits=int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5)),
         first_memory=first_memory,
-        separation_speed=5.0,
-        gentle_speed=2.0,
+        separation_speed=5.0 * scene.meter,
+        gentle_speed=2.0 * scene.meter,
     )
     return count
 

@@ -25,8 +25,8 @@ def _present(model: Any) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def farthest(model: Any) -> float:
-    """Return the largest distance of the scene's particles from the origin along an axis [m], at least 1."""
-    return float(np.abs(_present(model)[0]).max(initial=1.0))
+    """Return the largest distance of the scene's particles from the origin along an axis, at least a metre."""
+    return float(np.abs(_present(model)[0]).max(initial=model.scene.meter))
 
 
 def far_away(model: Any) -> float:
@@ -46,5 +46,5 @@ def far_away(model: Any) -> float:
         # Planes, and unknown shapes, are unbounded.
         known = size if size < FARTHEST else 0.0
         reach = max(reach, float(np.linalg.norm(collider.origin)) + known)
-    far = ROOM + TIMES * reach
+    far = ROOM * scene.meter + TIMES * reach
     return far if depot is None else max(far, _BEHIND * float(np.linalg.norm(depot)))

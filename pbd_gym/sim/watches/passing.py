@@ -44,6 +44,7 @@ class PassingWatch:
         if not self.watching:
             return
         scene, self._lanes, self._count = model.scene, model.lanes, model.num_envs
+        self._millimetres = 1e3 / scene.meter
         bodies = self._bodies = find_bodies(scene)
         self._owner = bodies.owners(scene.particle_count)
         ends = bodies.rope_ends(scene)
@@ -132,9 +133,9 @@ class PassingWatch:
         reach, gaps = self._bodies.radius[[one, other]].sum(), self._spacing[[one, other]]
         if reach < 0.5 * np.hypot(*gaps):
             self._gaps = (
-                f"particles that are {1e3 * gaps.max():.3g} mm apart with a contact radius of "
-                f"{1e3 * reach / 2.0:.3g} mm leave gaps through which strands slip, whatever the substeps; a radius "
-                "above 0.36 of their distance leaves none"
+                f"particles that are {self._millimetres * gaps.max():.3g} mm apart with a contact radius of "
+                f"{self._millimetres * reach / 2.0:.3g} mm leave gaps through which strands slip, whatever the "
+                "substeps; a radius above 0.36 of their distance leaves none"
             )
 
     def _candidates(self, before: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -175,19 +175,20 @@ class RodWatch:
     def _reason(self, collider: int, through: np.ndarray, speed: float, ctrl_dt: float, substeps: int) -> str:
         """Return why particles could not hold a collider off, and what would."""
         half, reach = self._scene.colliders[collider].half_thickness, self._reach(collider)
+        millimetres = 1e3 / self._scene.meter
         gap = self._gap(through)
         left = math.sqrt(max(reach**2 - gap**2 / 4.0, 0.0))
         if gap > (ROUND_TIPS if len(through) == 3 else BETWEEN) * 2.0 * reach:
             return (
-                f"{2e3 * half:.3g} mm fit between particles that are {1e3 * gap:.3g} mm apart and keep "
-                f"{1e3 * self._scene.contact_radius:.3g} mm off, whatever the substeps; {1.5e3 * reach:.3g} mm leave "
-                "no gap"
+                f"{2.0 * millimetres * half:.3g} mm fit between particles that are {millimetres * gap:.3g} mm apart "
+                f"and keep {millimetres * self._scene.contact_radius:.3g} mm off, whatever the substeps; "
+                f"{1.5 * millimetres * reach:.3g} mm leave no gap"
             )
         wanted = math.ceil(speed * ctrl_dt / (SHARE * left))
         cure = f"with substeps={wanted} it could not at that speed" if wanted > substeps else "it is pressed or pulled"
         return (
-            f"at {speed:.3g} m/s, which is {1e3 * speed * ctrl_dt / substeps:.3g} mm in a substep. What is between "
-            f"particles is not swept; {cure}"
+            f"at {speed / self._scene.meter:.3g} m/s, which is {millimetres * speed * ctrl_dt / substeps:.3g} mm in a "
+            f"substep. What is between particles is not swept; {cure}"
         )
 
     def _gap(self, through: np.ndarray) -> float:

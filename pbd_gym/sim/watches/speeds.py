@@ -59,6 +59,7 @@ class SpeedWatch:
         """Find the colliding bodies, and the resistance of each to each other."""
         scene = model.scene
         bodies = self._bodies = find_bodies(scene)
+        self._meter = scene.meter
         self._gravity = float(np.linalg.norm(scene.gravity))
         self._reach = bodies.radius[:, None] + bodies.radius
         wide = np.maximum(bodies.extent[:, None], bodies.extent)
@@ -157,7 +158,7 @@ class SpeedWatch:
         excess, speed, env = worst
         if excess > 1.0:
             self.watching = False
-            wanted = math.ceil(MARGIN * excess * substeps)
+            wanted, speed = math.ceil(MARGIN * excess * substeps), speed / self._meter
             warnings.warn(
                 f"bodies meet at {speed:.3g} m/s in environment {env}, which is {1e3 * speed * h:.3g} mm in a substep "
                 f"of {1e3 * h:.3g} ms, more than contacts hold: they may go through each other. With substeps={wanted} "

@@ -27,7 +27,7 @@ class WallWatch:
         scene = model.scene
         fixed = [k for k in range(model.collider_count) if k not in scene.moving_colliders]
         self._walls = [(k, scene.colliders[k]) for k in fixed if math.isfinite(scene.colliders[k].half_thickness)]
-        self._bodies = scene.rigid_bodies
+        self._bodies, self._meter = scene.rigid_bodies, scene.meter
         self.watching = bool(self._walls and self._bodies) and not (quiet or model.device.is_cuda)
         """Whether there is anything to check, and no warning so far."""
         if not self.watching:
@@ -68,6 +68,7 @@ class WallWatch:
                     continue
                 self.watching = False
                 indices, wanted = self._bodies[body].indices, math.ceil(MARGIN * length / wall.half_thickness)
+                length /= self._meter
                 cure = f"With substeps={wanted} it could not at that speed" if wanted > substeps else "It is pressed in"
                 warnings.warn(
                     f"the rigid body of particles {indices[0]} to {indices[-1]} has gone into collider {number} in "
