@@ -145,6 +145,49 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             }
     }
 
+    // Give hands that hold bodies which overlap others no more strength than where they are torn from them.
+    PBD_INLINE void yield_to_bodies() const {
+        PBD_CONTRACT_ON
+        for (int m = 0; m < count; ++m) {
+            if (!(list[m].load > T(0))) continue;
+            for (int side = 0; side < 2; ++side) {
+                const T body = side ? list[m].c : list[m].b;
+                T& torn = this->column((int)body, BODY_TORN)[this->lane];
+                if (torn > T(0) || !(this->column((int)body, BODY_HANDS)[this->lane] > T(0))) continue;
+                torn = T(1);
+                const Vec3<T> way = free_hands((int)body);
+                for (int k = 0; k < count; ++k) {
+                    if (list[k].b == body) list[k].r = list[k].r - way;
+                    if (list[k].c == body) list[k].q = list[k].q - way;
+                }
+            }
+        }
+    }
+
+    // Let held parts of body b count as hands that resist; return the way from its centre of mass so far to the new
+    // one.
+    PBD_INLINE Vec3<T> free_hands(int b) const {
+        T* const from = this->column(b, BODY_SETS + HAND_SET * SET_NUMBERS);
+        const Vec3<T> off = this->get(from) - this->vector(b, BODY_OFFSET), way = this->rows(b, BODY_TURN) * off;
+        this->put(this->column(b, BODY_CENTER), this->vector(b, BODY_CENTER) + way);
+        this->put(this->column(b, BODY_START), this->vector(b, BODY_START) + this->rows(b, BODY_START_TURN) * off);
+        T* const to = this->column(b, BODY_OFFSET);
+        for (int k = 0; k < SET_NUMBERS; ++k) to[k * LANES + this->lane] = from[k * LANES + this->lane];
+        this->column(b, BODY_WEIGHING)[this->lane] = T(HAND_SET);
+        return way;
+    }
+
+    // Mark held bodies that others press as torn from their hands.
+    PBD_INLINE void note_torn() const {
+        for (int m = 0; m < count; ++m) {
+            if (!(list[m].impulse + list[m].load > T(0))) continue;
+            for (int side = 0; side < 2; ++side) {
+                const int body = (int)(side ? list[m].c : list[m].b);
+                if (this->column(body, BODY_HANDS)[this->lane] > T(0)) this->column(body, BODY_TORN)[this->lane] = T(2);
+            }
+        }
+    }
+
     // Whether a contact of b's balls with c near a point is listed, with a normal opposite to n. Balls of each of two
     // bodies touch the faces of the other; one of two such contacts is enough.
     PBD_INLINE bool listed_near(int b, int c, const Vec3<T>& point, const Vec3<T>& n, T gap) const {
@@ -566,6 +609,7 @@ inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, cons
             const Vec3<T> fall = T(now.h) * Vec3<T>{((const T*)now.fall_x.c)[lane], ((const T*)now.fall_y.c)[lane],
                                                     ((const T*)now.fall_z.c)[lane]};
             meetings.collect(T(now.h), ((const T*)now.resting_speed.c)[lane], root(dot(fall, fall)));
+            meetings.yield_to_bodies();
             meetings.note_carried();
             busy = meetings.count > 0 ? T(1) : T(0);
             if (meetings.count == 0) continue;
@@ -576,6 +620,7 @@ inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, cons
             meetings.leave(T(now.h));
             const T density = Options::VARIED ? in.parameters[Options::DENSITY * L::LANES + lane] : T(1);
             meetings.sweep(body, body.friction.c[lane], density);
+            meetings.note_torn();
             if constexpr (bouncy) meetings.keep_energy();
             if constexpr (Options::TOUCHES) meetings.note_pushes((T*)body.pushes.data, density);
             meetings.template move<false>();
