@@ -8,11 +8,12 @@ bodies (``native/rigid_meetings.h``) act on the body as a whole at once, and so 
 take the mass of the body into account (:mod:`pbd_gym.kernels.contacts.particles`).
 
 A held or pinned particle counts as many times heavier than its body, so that it stays in place and the body turns about
-it. What constraints and other particles push is taken up by it. Against colliders, other bodies and other hands it is no
-stronger than a damped spring: a body that touches a collider or another body, or is torn from its hand, moves as if it were free, and each hand
-pulls at it with ``M (2 v / s + d / s^2)``, where M is the body's mass, d its distance from the hand, v their relative
-speed, and s 5 ms (``hand_weight`` in ``native/rigid_bodies.h``). So a collider meets a held body with the momentum that
-it has, not with that of a thousand bodies, and is then pressed with a force that does not depend on the substep.
+it. What constraints and other particles push is taken up by it. Against colliders, other bodies and other hands it is
+no stronger than a damped spring: a body that touches a collider or another body, or is torn from its hand, moves as if
+it were free, and each hand pulls at it with ``M (2 v / s + d / s^2)``, where M is the body's mass, d its distance from
+the hand, v their relative speed, and s 5 ms (``hand_weight`` in ``native/rigid_bodies.h``). So a collider meets a held
+body with the momentum that it has, not with that of a thousand bodies, and is then pressed with a force that does not
+depend on the substep.
 """
 
 import functools
