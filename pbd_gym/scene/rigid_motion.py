@@ -11,6 +11,8 @@ from pbd_gym.scene.rigid_bodies import RigidBody
 
 SCATTERED = 1e-3
 """Distance of a particle from its place in a rigid body that is more than rounding, in radii of the body's balls."""
+ULPS = 4.0
+"""The same in units of the last place of float32."""
 LEAST = 3
 """Number of particles that have a rotation, at least."""
 
@@ -35,7 +37,9 @@ def gathered(
         center, turn = fit(body, mass, positions, free, sizes)
         wanted = center[:, None] + sizes[..., None] * (body.rest @ turn.swapaxes(1, 2))
         away = np.linalg.norm(np.where(free[..., None], wanted - positions[:, body.indices], 0.0), axis=2).max(axis=1)
-        apart = away > SCATTERED * body.radius * sizes[:, 0]
+        # Far from the origin float32 rounds by more.
+        rounding = ULPS * np.spacing(np.abs(positions[:, body.indices]).max(axis=(1, 2)).astype(np.float32))
+        apart = away > np.maximum(SCATTERED * body.radius * sizes[:, 0], rounding)
         if apart.any():
             found = found.copy() if found is positions else found
             moves = free & apart[:, None]
