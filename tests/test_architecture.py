@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "constraints": ("formulas", *KERNELS, "runtime"),
     "scene": ("colliders", "constraints", "geometry", "materials", "runtime"),
     "sim.upload": ("colliders", "geometry", *KERNELS, "runtime", "scene"),
-    "sim.watches": ("sim.upload", "colliders", *KERNELS, "runtime"),
+    "sim.watches": ("sim.upload", "colliders", "geometry", *KERNELS, "runtime", "scene"),
     "sim": (
         "sim.upload",
         "sim.watches",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from pbd_gym import Box, Fabric, Model, RopeMaterial, Scene, SoftMaterial, Solver
+from pbd_gym import Box, Fabric, Model, Plane, RopeMaterial, Scene, SoftMaterial, Solver
 from pbd_gym.geometry import ball, box
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.surfaces import crossings
@@ -267,6 +267,30 @@ def test_a_ball_in_foam_is_said() -> None:
         assert len(said) == (not holds)
     assert "particles of the rigid body of particles 125 to" in said[0]
     assert "are inside the body of particles 0 to 124 in environment 0" in said[0]
+
+
+@pytest.mark.parametrize("density", [500.0, 5000.0])
+def test_a_box_that_presses_cloth_flat_is_said(density: float) -> None:
+    """Guards what lies under rigid bodies: 5 kg pressed a towel on the ground into themselves and said nothing."""
+    scene = Scene()
+    scene.add_collider(Plane(friction=0.5))
+    towel = scene.add_cloth(16, 16, (0.3, 0.3), position=(0.0, 0.005, -0.15), rotation=LYING)
+    scene.add_surface_contacts(towel.triangles, 0.004, 0.5)
+    block = scene.add_rigid_body(box((2, 2, 2), (0.1,) * 3), density, position=(0.0, 0.062, 0.0))
+    solver = Solver(Model(scene), substeps=12)
+    state, control = solver.state(), solver.control()
+    said = []
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in range(60):
+            solver.step(state, control, STEP)
+        said = [str(each.message) for each in found if "are inside the rigid body" in str(each.message)]
+    bottom = float(state.get_rigid_poses()[0, block.index, 1]) - 0.05
+    carried = bottom > 0.005
+    assert carried == (density < 1000.0)
+    assert len(said) == (0 if carried else 1)
+    if said:
+        assert said[0].startswith("16 particles of the cloth of particles 0 to 255 are inside the rigid body of part")
 
 
 def test_a_body_through_a_wall_is_said() -> None:

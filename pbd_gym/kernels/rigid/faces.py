@@ -144,15 +144,18 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
         best_u = u
         best_v = v
         step = scalar(FIRST)
+        going = one
         for _ in range(STEPS):
             w = one - u - v
             px = wp.cw_mul(w, ax) + wp.cw_mul(u, bx) + wp.cw_mul(v, cx)
             py = wp.cw_mul(w, ay) + wp.cw_mul(u, by) + wp.cw_mul(v, cy)
             pz = wp.cw_mul(w, az) + wp.cw_mul(u, bz) + wp.cw_mul(v, cz)
             here = distance(colliders, k, px, py, pz)
-            best_u = pick(best - here, u, best_u)
-            best_v = pick(best - here, v, best_v)
-            best = pick(best - here, here, best)
+            # What other environments search on for makes no difference here.
+            deeper = pick(going, best - here, -one)
+            best_u = pick(deeper, u, best_u)
+            best_v = pick(deeper, v, best_v)
+            best = pick(deeper, here, best)
             nx, ny, nz = normal(colliders, k, px, py, pz)
             # Additional depth of each corner by the tangent plane.
             da = wp.cw_mul(nx, px - ax) + wp.cw_mul(ny, py - ay) + wp.cw_mul(nz, pz - az)
@@ -163,8 +166,8 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
                 most = pick(dc - most, dc, most)
                 # No point of the triangle is deeper than the bar, or than the deepest so far.
                 bound = here - most
-                open = pick(bar - bound, best - bound - scalar(FLAT) * radius, -one)
-                if not any_positive(open):
+                going = pick(going, pick(bar - bound, best - bound - scalar(FLAT) * radius, -one), -one)
+                if not any_positive(going):
                     break
             mean = (da + db + dc) / scalar(3.0)
             da = da - mean

@@ -1,9 +1,9 @@
-"""Passing: a warning when ropes have gone through each other, or particles of a body into a soft body.
+"""Passing: a warning when ropes have gone through each other, or particles of a body into a soft or rigid body.
 
 Speeds (:mod:`pbd_gym.sim.watches.speeds`) and pulls (:mod:`pbd_gym.sim.watches.pulls`) are warned of before anything
 passes, by laws that know of lines, impacts and cloth only. What hangs from a rope of springs, or lies on foam, can pass
 without either. So the outcome is checked as well: segments of ropes that have crossed within a control step, and
-particles of other bodies inside a tetrahedron. Contacts that hold allow neither.
+particles of other bodies inside a tetrahedron, or a rigid body. Contacts that hold allow neither.
 
 Both look at one environment in a step, each at its turn, so that the cost does not grow with the batch.
 """
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.sim.watches.bodies import find_bodies
+from pbd_gym.sim.watches.insides import RigidSolid, find_solids
 from pbd_gym.sim.watches.meetings import segments_met
 
 CHUNK = 8
@@ -23,9 +24,7 @@ CHUNK = 8
 BESIDE = 2.0
 """Distance along a rope within which segments are not compared, in contact distances: a sharp bend is no passage."""
 SELDOM = 4
-"""Number of steps between checks of soft bodies: what sinks into one stays there for longer."""
-FLAT = 0.01
-"""Smallest volume of a tetrahedron that counts, in its volume at rest: one that is crushed has no inside."""
+"""Number of steps between checks of solids: what sinks into one stays there for longer."""
 HELD = (
     "contacts did not keep them apart with substeps of {:.3g} ms. What they hold grows with the square of the number "
     "of substeps, and with the masses and radii of the particles that touch"
@@ -34,12 +33,12 @@ HELD = (
 
 
 class PassingWatch:
-    """Checks after each step whether ropes, or bodies and soft bodies, have passed into each other; warns once."""
+    """Checks after each step whether ropes, or bodies and solids, have passed into each other; warns once."""
 
     def __init__(self, model: Any, quiet: bool = False) -> None:
-        """Find the ropes and soft bodies that collide, unless nothing shall be said or reading would delay a GPU."""
+        """Find the ropes and solids that collide, unless nothing shall be said or reading would delay a GPU."""
         self.watching = not (quiet or model.device.is_cuda) and bool(model.contact_count)
-        """Whether there is anything to check: a rope or soft body that collides, and no warning so far."""
+        """Whether there is anything to check: a rope or solid that collides, and no warning so far."""
         self._steps, self._gaps = 0, ""
         if not self.watching:
             return
@@ -56,7 +55,8 @@ class PassingWatch:
         self._spacing = self._find_spacing(scene)
         self._beside = self._find_beside()
         self._before = np.zeros(0)
-        self._solids = self._find_solids(scene)
+        self._solids = find_solids(scene, bodies, self._owner)
+        self._others = self._find_others(scene.positions)
         self.watching = len(self._ends) > 1 or bool(self._solids)
 
     def _find_spacing(self, scene: Any) -> np.ndarray:
@@ -71,18 +71,6 @@ class PassingWatch:
         """Return within how many segments those of each rope are not compared, shape (bodies,), int."""
         steps = 2.0 * BESIDE * self._bodies.radius / np.maximum(self._spacing, 1e-30)
         return np.where(self._spacing > 0.0, 1 + np.ceil(steps), 0).astype(np.int64)
-
-    def _find_solids(self, scene: Any) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Return the bodies with tetrahedra, where there are others: the body, its tetrahedra, their volumes [m^3]."""
-        owner = self._owner[scene.tets]
-        whole = (owner >= 0).all(axis=1)
-        if self._bodies.count < 2 or not whole.any():
-            return []
-        found = []
-        for body in np.unique(owner[whole, 0]).tolist():
-            mine = whole & (owner[:, 0] == body)
-            found.append((body, scene.tets[mine], scene.tet_volumes[mine]))
-        return found
 
     def _places(self, state: Any) -> np.ndarray:
         """Return the positions of the environment whose turn it is [m], shape (n, 3), without a copy."""
@@ -157,38 +145,22 @@ class PassingWatch:
         return i[~joined], j[~joined]
 
     def _look_at_solids(self, x: np.ndarray) -> str:
-        """Return what to say of particles inside tetrahedra of another body, with all positions [m]."""
-        members = self._bodies.members
-        for body, tets, volumes in self._solids:
-            corners = x[tets].astype(np.float64)
-            low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
-            points = x[members]
-            near = members[((points > low) & (points < high)).all(axis=1) & (self._owner[members] != body)]
-            if not len(near):
-                continue
-            inside = near[_inside(x[near].astype(np.float64), corners, volumes)]
+        """Return what to say of particles inside another body, with all positions [m]."""
+        for solid, others in zip(self._solids, self._others, strict=True):
+            inside = others[solid.holds(x, others)]
             if len(inside):
                 other = self._owner[inside[0]]
                 count = int((self._owner[inside] == other).sum())
-                return f"{count} particles of {self._bodies.name(other)} are inside {self._bodies.name(body)}"
+                return f"{count} particles of {self._bodies.name(other)} are inside {self._bodies.name(solid.body)}"
         return ""
 
-
-def _inside(points: np.ndarray, corners: np.ndarray, volumes: np.ndarray) -> np.ndarray:
-    """Return which points are inside a tetrahedron, shape (k,), bool.
-
-    Args:
-        points: [m], shape (k, 3).
-        corners: of the tetrahedra [m], shape (m, 4, 3).
-        volumes: at rest [m^3], shape (m,).
-    """
-    reached = ((corners.min(axis=1) <= points.max(axis=0)) & (points.min(axis=0) <= corners.max(axis=1))).all(axis=1)
-    corners, volumes = corners[reached], volumes[reached]
-    sides = (corners[:, 1:] - corners[:, :1]).swapaxes(1, 2)
-    sound = np.linalg.det(sides) > 6.0 * FLAT * volumes
-    if not sound.any():
-        return np.zeros(len(points), dtype=bool)
-    first, inverse = corners[sound, 0], np.linalg.inv(sides[sound])
-    shares = np.einsum("mij,mkj->mki", inverse, points[None] - first[:, None])
-    found: np.ndarray = ((shares > 0.0).all(axis=2) & (shares.sum(axis=2) < 1.0)).any(axis=0)
-    return found
+    def _find_others(self, x: np.ndarray) -> list[np.ndarray]:
+        """Return the particles that have no place in each solid: not its own, and not those that start there."""
+        found = []
+        for solid in self._solids:
+            others = self._bodies.members[self._owner[self._bodies.members] != solid.body]
+            if isinstance(solid, RigidSolid):  # what it carries may be a part of it
+                rigid = self._bodies.rigid[self._owner[others]]
+                others = others[~rigid & ~solid.holds(x, others)]
+            found.append(others)
+        return found
