@@ -63,6 +63,8 @@ def table_type(scalar: Any) -> Any:
         """mass that a held or pinned particle counts as [kg], shape (b,)"""
         joints: wp.array[wp.int32]
         """body, and the other or -1, in rows of two"""
+        hinged: wp.array[wp.int32]
+        """whether joints tie a body to space, shape (b,)"""
         meets: wp.array[wp.int32]
         """pairs of bodies that collide with each other, in rows of two"""
         box: wp.array[scalar]

@@ -119,6 +119,16 @@ PBD_INLINE void pull_torn(const Lane& on, int b, const Vec3<typename Lane::V>& f
                  {choose(torn, turned.a, turn.a), choose(torn, turned.b, turn.b), choose(torn, turned.c, turn.c)});
 }
 
+// Let hands of a torn body weigh as they resist, and pull at it in a substep h, unless that is 0.
+template <class Lane, class Wide>
+PBD_INLINE void let_hands_pull(const Lane& on, int b, typename Lane::V torn, const Fall<Wide>& fall,
+                               typename Lane::T h) {
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    on.weigh(on.in.body(b), torn > V(T(0)) ? V(T(HAND_SET)) : V(T(HEAVY_SET)));
+    if (h > T(0)) pull_torn(on, b, h * Vec3<V>{on.load(fall.x.c), on.load(fall.y.c), on.load(fall.z.c)}, h);
+}
+
 // Move bodies by the pushes on their particles and by joints, and particles with their bodies.
 //
 // h: substep, or 0 where hands are not to pull.
@@ -159,12 +169,16 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
                 }
             }
             const bool first = h > T(0) && !any(on.load(at + BODY_PULLED * LANES) > none);
+            const bool hinged = in.table.hinged.data[b] != 0;
+            if (hinged) torn = on.load(at + BODY_HANDS * LANES) > none ? one : torn;
             torn = first ? torn : before;
             push = push + choose(torn > none, zero, pull);
             spin = spin + choose(torn > none, zero, twist);
             const Sym3<V> lightness = in_axes(turn, on.inverse(at));
             on.set_place(at, center + on.inv_mass(at) * push, rotation(lightness * spin) * turn);
             on.store(at + BODY_TORN * LANES, torn);
+            // Joints to space have the last word over hands.
+            if (hinged && any(torn > none)) let_hands_pull(on, b, torn, fall, first ? h : T(0));
         }
     }
     sync();
@@ -182,9 +196,8 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
             const RigidLane on(in, lane);
             const V none = V(T(0)), torn = on.load(at + BODY_TORN * LANES);
             if (any(torn > none)) {
-                on.weigh(at, torn > none ? V(T(HAND_SET)) : V(T(HEAVY_SET)));
-                if (h > T(0) && !any(on.load(at + BODY_PULLED * LANES) > none))
-                    pull_torn(on, b, h * Vec3<V>{on.load(fall.x.c), on.load(fall.y.c), on.load(fall.z.c)}, h);
+                const bool first = h > T(0) && !any(on.load(at + BODY_PULLED * LANES) > none);
+                if (!in.table.hinged.data[b]) let_hands_pull(on, b, torn, fall, first ? h : T(0));
             }
             if (h > T(0)) on.store(at + BODY_PULLED * LANES, V(T(1)));
             on.write(b, on.center(at), on.turn(at), on.offset(at));

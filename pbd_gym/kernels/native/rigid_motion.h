@@ -131,7 +131,7 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
             V torn = none;
             for (int pass = 0; pass < 2; ++pass) {
                 fit_body<SQUARINGS>(on, b, torn > none);
-                if (pass == 0) torn = hands > none ? is_torn(on, b) : none;
+                if (pass == 0) torn = hands > none ? (in.table.hinged.data[b] ? V(T(1)) : is_torn(on, b)) : none;
                 if (!any(torn > none)) break;
             }
             on.store(at + BODY_TORN * LANES, torn > none ? V(T(2)) : none);

@@ -57,6 +57,7 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         members=np.concatenate(members),
         meets=_meets(scene),
         joints=[number for joint in joints for number in (joint.first, joint.second)],
+        hinged=_hinged(scene),
         rest=np.concatenate(rest).ravel(),
         face_offsets=np.cumsum([0, *(len(body.faces) + len(body.corners) for body in bodies)]),
         face_body=np.repeat(np.arange(len(bodies)), [len(body.faces) + len(body.corners) for body in bodies]),
@@ -134,6 +135,18 @@ def _nearest(body: RigidBody) -> np.ndarray:
     balls = body.rest[: len(body.samples)]
     gaps = [np.linalg.norm(balls - middle, axis=1) for middle in _with_corners(body).mean(axis=1)]
     return np.array([int(gap.argmin()) for gap in gaps], dtype=np.int32)
+
+
+def _hinged(scene: BaseScene) -> list[bool]:
+    """Return which bodies joints tie to space, some of them through other bodies."""
+    found = [False] * len(scene.rigid_bodies)
+    for _ in found:
+        for joint in scene.joints:
+            tied = joint.second < 0 or found[joint.first] or found[joint.second]
+            found[joint.first] |= tied
+            if joint.second >= 0:
+                found[joint.second] |= tied
+    return found
 
 
 def _meets(scene: BaseScene) -> np.ndarray:
