@@ -58,7 +58,7 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, list[Any]]]] = {
             "iterations": COUNTS,
             "threads": [value for value in COUNTS if value is not None],
             "damping": [*SCALARS, -1.0],
-            "max_speed": ["1", [1.0], None, float("nan"), 0.0],
+            "max_speed": ["1", [1.0], float("nan"), 0.0],
             "relaxation": ["1", [1.0], None, float("nan"), 0.0],
             "chebyshev": ["0.5", [0.5], None, float("nan"), 1.0],
         },
