@@ -24,6 +24,7 @@ from pbd_gym.runtime.checks import instance, number, shaped, switch
 from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
 from pbd_gym.scene.rigid_scene import RigidScene
 from pbd_gym.scene.tethered_body import TetheredBody
+from pbd_gym.scene.units import GRAVITY
 
 WRINKLE = 0.15
 """Share of its length by which a diagonal of wrinkling cloth shortens without resistance. Without it a towel of 16 x 16
@@ -31,8 +32,6 @@ particles, folded along its bias, stands 5 cm high and creeps open. With more, c
 triangles: 80 random actions leave 3 of 100 towels pierced with 0.15, 14 with 0.5, half of them with 1.
 """
 
-GRAVITY = 9.81
-"""Gravity of the Earth [m/s^2]."""
 MOST_WAYS = 2048
 """Largest number of garment vertices with tethers by default: the table of all paths along it then takes 16 MiB."""
 LOADS = 100.0
@@ -98,7 +97,7 @@ class Scene(RigidScene):
         material = _made_of(material, ClothMaterial, Fabric)
         particles = self.add_sheet(sheet, material, position, rotation, lines, bool(fixed), wrinkles)
         if fixed is None and lines:
-            slack = _give(material.sheet_compliances(sheet)[0], self.mass[particles], sheet.areas)
+            slack = _give(material.sheet_compliances(sheet)[0], self.mass[particles], sheet.areas, self.meter)
             self.add_grip_tethers(particles, particles[sheet.edges], sheet.positions[:, :2], slack)
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
@@ -207,7 +206,7 @@ class Scene(RigidScene):
         if lines:
             self._add_lines(particles, mesh.positions, mesh.edges(), stretch)
         if lines and tethers is None and len(particles) <= MOST_WAYS and not mesh.components().any():
-            slack = _give(stretch, self.mass[particles], mesh.areas())
+            slack = _give(stretch, self.mass[particles], mesh.areas(), self.meter)
             body = self._tethered_mesh(mesh, int(particles[0]), slack)
         self.tethered_bodies += body
         self.triangles = np.concatenate([self.triangles, particles[mesh.triangles]])
@@ -563,15 +562,16 @@ def _check_solid(mesh: TetMesh) -> None:
         raise ValueError(f"{len(wrong)} tetrahedra are flat or inverted; the first is number {wrong[0]}")
 
 
-def _give(compliances: np.ndarray, mass: np.ndarray, areas: np.ndarray) -> float:
+def _give(compliances: np.ndarray, mass: np.ndarray, areas: np.ndarray, meter: float) -> float:
     """Return the approximate strain of a cloth that carries :data:`LOADS` times its weight, treated as square.
 
     Args:
         compliances: compliances of its threads' segments [m/N], shape (m,).
         mass: masses of its particles [kg], shape (k,).
         areas: areas of its parts [m^2], shape (a,).
+        meter: length of a metre in the unit of the scene.
     """
-    return float(LOADS * GRAVITY * mass.sum() * compliances.mean() / np.sqrt(areas.sum()))
+    return float(LOADS * GRAVITY * meter * mass.sum() * compliances.mean() / np.sqrt(areas.sum()))
 
 
 def _made_of(material: Any, usual: type, *others: type) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pbd_gym.runtime.checks import LARGEST, number
 
-STANDARD_GRAVITY = 9.80665
+GRAVITY = 9.81
 """Gravity of the Earth [m/s^2]."""
 INCH = 0.0254
 """Length of an inch [m]."""
@@ -31,6 +31,6 @@ def meters_per_unit(given: float | None, gravity: np.ndarray) -> float:
         return number("meters_per_unit", given, most=LARGEST, positive=True)
     strength = float(np.linalg.norm(gravity))
     for unit in USUAL:
-        if abs(strength * unit - STANDARD_GRAVITY) <= CLOSE * STANDARD_GRAVITY:
+        if abs(strength * unit - GRAVITY) <= CLOSE * GRAVITY:
             return unit
     return 1.0
