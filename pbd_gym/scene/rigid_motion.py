@@ -120,7 +120,7 @@ def fit(
     x = positions[:, body.indices]
     lost = ~np.isfinite(x).all(axis=(1, 2)) | ((weight > 0.0).sum(axis=1) < LEAST)
     x[lost] = body.rest  # one that LAPACK rejects would take the others with it
-    share = weight / np.where(lost & (total == 0.0), 1.0, total)[:, None]
+    share = weight / np.where(lost, 1.0, total)[:, None]
     center, middle = np.einsum("ek,eki->ei", share, x), share @ body.rest
     around = body.rest - middle[:, None]
     u, _, v = np.linalg.svd(np.einsum("ek,eki,ekj->eij", share, x - center[:, None], around))

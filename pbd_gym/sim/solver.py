@@ -224,7 +224,7 @@ class Solver:
         self._passages = Passages(model) if self.passages else None
         self.double = None if double is None else switch("double", double)
         """Whether steps work in float64; None if that depends on their length."""
-        self._reach = farthest(model)
+        self._reach, self._gravity = farthest(model), float(np.linalg.norm(model.scene.gravity))
         self._doubled = False
         self._twins: tuple[Any, ...] = ()
         self.copies = 0, 0
@@ -333,9 +333,7 @@ class Solver:
         """Return whether control steps of a given length [s] are computed in float64."""
         if self.model.dtype == np.float64 or self.double is not None:
             return self.model.dtype == np.float64 or bool(self.double)
-        return (
-            rounding(self._reach, ctrl_dt / self.substeps, float(np.linalg.norm(self.model.scene.gravity))) > ROUNDING
-        )
+        return rounding(self._reach, ctrl_dt / self.substeps, self._gravity) > ROUNDING
 
     def state(self) -> State:
         """Create a state for this solver, at the scene's positions.
@@ -409,7 +407,7 @@ class Solver:
         h = ctrl_dt if self._doubled else ctrl_dt / self.substeps
         sound = state.diverged.numpy()[: self.model.num_envs] == 0
         reach = float(np.abs(state.get_positions()[sound]).max(initial=0.0))
-        share = rounding(reach, h, float(np.linalg.norm(self.model.scene.gravity)))
+        share = rounding(reach, h, self._gravity)
         ulp, reach = np.spacing(np.float32(reach)) / self.model.scene.meter, reach / self.model.scene.meter
         if share > WARNED and (not self._doubled or reach > FAR):
             self._told_of_rounding = True
@@ -565,7 +563,7 @@ class Solver:
         leaves = RELIEF_SPEED * settings.meter * h
         settings.relief = leaves / rounds if self.model.kinds else LARGEST  # particles alone are not strained
         settings.parting = leaves / (self.iterations * contact_rounds(self.options))
-        settings.fall = float(np.linalg.norm(self.model.scene.gravity)) * h * h
+        settings.fall = self._gravity * h * h
         return settings
 
     def _record_piece(self, kernel: Any, piece: Piece, inputs: list[Any], first: int, count: int) -> Any:

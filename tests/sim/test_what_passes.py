@@ -271,7 +271,7 @@ def test_a_ball_in_foam_is_said() -> None:
 
 @pytest.mark.parametrize("density", [500.0, 5000.0])
 def test_a_box_that_presses_cloth_flat_is_said(density: float) -> None:
-    """Guards what lies under rigid bodies: 5 kg pressed a towel on the ground into themselves and said nothing."""
+    """Guards what lies under rigid bodies: a block of 5 kg sank into a towel on the ground in silence."""
     scene = Scene()
     scene.add_collider(Plane(friction=0.5))
     towel = scene.add_cloth(16, 16, (0.3, 0.3), position=(0.0, 0.005, -0.15), rotation=LYING)

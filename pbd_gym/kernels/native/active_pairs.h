@@ -16,8 +16,7 @@
 namespace pbd {
 
 // Share of their path by which two members may stray from it; largest distance per substep by which they may be pulled
-// along; and a distance that is always allowed for [m, in metres and at the scale of the
-// scene].
+// along; and a distance that is always allowed for [m, in metres and at the scale of the scene].
 constexpr double ASTRAY = 0.5, PULLED_ALONG = 0.001, LEAST_AHEAD = 0.0005;
 // Share of this by which they may stray perpendicular to the gap. Less is needed there, since patches are wider than
 // their gaps.

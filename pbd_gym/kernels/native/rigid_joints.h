@@ -119,14 +119,22 @@ PBD_INLINE void pull_torn(const Lane& on, int b, const Vec3<typename Lane::V>& f
                  {choose(torn, turned.a, turn.a), choose(torn, turned.b, turn.b), choose(torn, turned.c, turn.c)});
 }
 
-// Let hands of a torn body weigh as they resist, and pull at it in a substep h, unless that is 0.
+// Whether the hands of body b have yet to pull in a substep h, or 0 where they are not to.
+template <class Lane> PBD_INLINE bool is_first(const Lane& on, int b, typename Lane::T h) {
+    using T = typename Lane::T;
+    return h > T(0) && !any(on.load(on.in.body(b) + BODY_PULLED * Lane::LANES) > typename Lane::V(T(0)));
+}
+
+// Let hands of a torn body weigh as they resist, and pull at it once in a substep.
+//
+// h: substep, or 0 where hands are not to pull.
 template <class Lane, class Wide>
 PBD_INLINE void let_hands_pull(const Lane& on, int b, typename Lane::V torn, const Fall<Wide>& fall,
                                typename Lane::T h) {
     using T = typename Lane::T;
     using V = typename Lane::V;
     on.weigh(on.in.body(b), torn > V(T(0)) ? V(T(HAND_SET)) : V(T(HEAVY_SET)));
-    if (h > T(0)) pull_torn(on, b, h * Vec3<V>{on.load(fall.x.c), on.load(fall.y.c), on.load(fall.z.c)}, h);
+    if (is_first(on, b, h)) pull_torn(on, b, h * Vec3<V>{on.load(fall.x.c), on.load(fall.y.c), on.load(fall.z.c)}, h);
 }
 
 // Move bodies by the pushes on their particles and by joints, and particles with their bodies.
@@ -168,7 +176,7 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
                     twist = twist + cross(r, back);
                 }
             }
-            const bool first = h > T(0) && !any(on.load(at + BODY_PULLED * LANES) > none);
+            const bool first = is_first(on, b, h);
             const bool hinged = in.table.hinged.data[b] != 0;
             if (hinged) torn = on.load(at + BODY_HANDS * LANES) > none ? one : torn;
             torn = first ? torn : before;
@@ -178,7 +186,7 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
             on.set_place(at, center + on.inv_mass(at) * push, rotation(lightness * spin) * turn);
             on.store(at + BODY_TORN * LANES, torn);
             // Joints to space have the last word over hands.
-            if (hinged && any(torn > none)) let_hands_pull(on, b, torn, fall, first ? h : T(0));
+            if (hinged && any(torn > none)) let_hands_pull(on, b, torn, fall, h);
         }
     }
     sync();
@@ -195,10 +203,7 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
         for (int lane = 0; lane < L::ROUNDS; ++lane) {
             const RigidLane on(in, lane);
             const V none = V(T(0)), torn = on.load(at + BODY_TORN * LANES);
-            if (any(torn > none)) {
-                const bool first = h > T(0) && !any(on.load(at + BODY_PULLED * LANES) > none);
-                if (!in.table.hinged.data[b]) let_hands_pull(on, b, torn, fall, first ? h : T(0));
-            }
+            if (any(torn > none) && !in.table.hinged.data[b]) let_hands_pull(on, b, torn, fall, h);
             if (h > T(0)) on.store(at + BODY_PULLED * LANES, V(T(1)));
             on.write(b, on.center(at), on.turn(at), on.offset(at));
         }

@@ -151,7 +151,7 @@ def _make_deepest(wide: Wide, data: Any, part: Part) -> Any:
             py = wp.cw_mul(w, ay) + wp.cw_mul(u, by) + wp.cw_mul(v, cy)
             pz = wp.cw_mul(w, az) + wp.cw_mul(u, bz) + wp.cw_mul(v, cz)
             here = distance(colliders, k, px, py, pz)
-            # What other environments search on for makes no difference here.
+            # An environment that is done keeps its place while others of the group go on.
             deeper = pick(going, best - here, -one)
             best_u = pick(deeper, u, best_u)
             best_v = pick(deeper, v, best_v)

@@ -67,14 +67,17 @@ class RigidSolid:
 
     def holds(self, x: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return which particles are pressed into the body with most others of theirs; see :class:`Solid`."""
-        own, found = x[self._rigid.indices], np.zeros(len(points), dtype=bool)
-        center, turn = fit(self._rigid, self._mass, x[None].astype(np.float64))
+        own, rest, found = x[self._rigid.indices], self._rigid.rest, np.zeros(len(points), dtype=bool)
         # Environments may be of other sizes than the scene.
-        size = np.linalg.norm(own - center[0], axis=1).max() / np.linalg.norm(self._rigid.rest, axis=1).max()
+        size = (
+            np.linalg.norm(own - own.mean(axis=0), axis=1).max()
+            / np.linalg.norm(rest - rest.mean(axis=0), axis=1).max()
+        )
         ball = size * self._rigid.radius
         near = np.flatnonzero(_within(x[points], own.min(axis=0) - ball, own.max(axis=0) + ball))
         if not len(near):
             return found
+        center, turn = fit(self._rigid, self._mass, x[None].astype(np.float64))
         local = (x[points[near]] - center[0]) @ turn[0]
         corners = size * self._rigid.faces
         gap = np.linalg.norm(nearest_triangles(local, corners)[0] - local, axis=1)

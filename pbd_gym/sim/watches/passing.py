@@ -155,7 +155,7 @@ class PassingWatch:
         return ""
 
     def _find_others(self, x: np.ndarray) -> list[np.ndarray]:
-        """Return the particles that have no place in each solid: not its own, and not those that start there."""
+        """Return the particles that do not belong in each solid: neither its own, nor what starts in a rigid body."""
         found = []
         for solid in self._solids:
             others = self._bodies.members[self._owner[self._bodies.members] != solid.body]
