@@ -582,7 +582,9 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 const int i = this->in.members[j];
                 if (!(this->in.w[i * LANES + this->lane] > T(0))) continue;
                 const T* const rest = table.rest.data + 3 * j;
-                const Vec3<T> at = this->size * Vec3<T>{rest[0], rest[1], rest[2]} - offset;
+                // Rounded as RigidLane::place_in is: a later round may write places once more that have not changed.
+                const T s = this->size;
+                const Vec3<T> at = {s * rest[0] - offset.x, s * rest[1] - offset.y, s * rest[2] - offset.z};
                 this->put(this->in.x + Base::ROW * (size_t)i * LANES, center + turn * at);
             }
         }
