@@ -324,8 +324,21 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         PBD_CONTRACT_ON
         Touch<Pairs> t = in_order(one, a, two, b);
         if (!(t.inside > T(0))) return false;
+        const T contacts = valence[LANES * one + environment];
+        const T its_contacts = valence[LANES * two + environment];
+        Partners<Pairs, Options::RIGID> partners(a, b);
         T gained = T(0);
         wp::vec_t<3, T> first(T(0)), second(T(0));
+        Spare<Pairs, Options::CLAMPS> spare;
+        if constexpr (Options::CLAMPS) {
+            if (again && (in_body(one) || in_body(two))) {  // what the first pass has left, computed once more
+                find_shares(partners.a, t, one, {a.x, a.y, a.z}, contacts);
+                find_shares(partners.b, t, two, {b.x, b.y, b.z}, its_contacts);
+                part<Pairs, Options>(partners, t, contacts, its_contacts, T(0), elastic(one, two), scales_here(), spare,
+                                     impulse[0], impulse[1], impulse[2]);
+                spare.counts = T(1);
+            }
+        }
         if constexpr (Options::PASSES > 1) {
             if (again) {
                 first = moved(a, one);
@@ -338,13 +351,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                 gained = gx * t.nx + gy * t.ny + gz * t.nz;
             }
         }
-        const T contacts = valence[LANES * one + environment];
-        const T its_contacts = valence[LANES * two + environment];
-        Partners<Pairs, Options::RIGID> partners(a, b);
         find_shares(partners.a, t, one, {a.x + first[0], a.y + first[1], a.z + first[2]}, contacts);
         find_shares(partners.b, t, two, {b.x + second[0], b.y + second[1], b.z + second[2]}, its_contacts);
-        part<Pairs, Options>(partners, t, contacts, its_contacts, gained, elastic(one, two), scales_here(), impulse[0],
-                             impulse[1], impulse[2]);
+        part<Pairs, Options>(partners, t, contacts, its_contacts, gained, elastic(one, two), scales_here(), spare,
+                             impulse[0], impulse[1], impulse[2]);
         return true;
     }
 

@@ -35,6 +35,7 @@ template <bool surfaces, bool rigid, bool bouncy, bool varied, int row, int chun
           class RolesType, class ScalesType, class CarryType>
 struct ContactOptions {
     static constexpr bool SURFACES = surfaces, RIGID = rigid, BOUNCY = bouncy, VARIED = varied;
+    static constexpr bool CLAMPS = surfaces && rigid;  // bodies may hold surfaces between them
     static_assert(chunk == 16 && numbers == 16, "members are rows of four times four numbers, compared by sixteens");
     static constexpr int CHUNK = chunk, NUMBERS = numbers, KEPT = kept;
     static constexpr int ROW = row, PASSES = surfaces ? 2 : 1;

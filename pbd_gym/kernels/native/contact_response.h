@@ -71,16 +71,28 @@ template <class L, bool rigid> struct Partners {
         : a(a), b(b), radii(a.radius + b.radius), frictions(a.friction + b.friction) {}
 };
 
+// Friction between a surface and a rigid body that a first pass has left unused, per inverse mass, and whether the
+// second one may use it, 1 or 0.
+//
+// A push is over-relaxed, and the second pass takes back what was too much. Between two jaws nothing is taken back,
+// since they undo each other's pushes: cloth there would slip at 0.6 of what Coulomb's law says of the jaws' force.
+template <class L, bool clamps> struct Spare {};
+template <class L> struct Spare<L, true> {
+    typename L::V friction, counts;
+    PBD_INLINE Spare() : friction(typename L::V(typename L::T(0))), counts(friction) {}
+};
+
 // Compute the correction that parts two members, per inverse mass. Each member splits its mass equally among its
 // contacts.
 //
 // mine, its: contacts of the first and of the second.
 // gained:    distance by which earlier passes have moved them apart.
 // elastic:   their restitution, below 0 for patches.
+// spare:     see Spare.
 template <class L, class Options>
 PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t, typename L::V mine, typename L::V its,
                      typename L::V gained, typename L::V elastic, const ContactScales<typename L::T>& scales,
-                     typename L::V& mx, typename L::V& my, typename L::V& mz) {
+                     Spare<L, Options::CLAMPS>& spare, typename L::V& mx, typename L::V& my, typename L::V& mz) {
     PBD_CONTRACT_ON
     using T = typename L::T;
     using V = typename L::V;
@@ -125,15 +137,24 @@ PBD_INLINE void part(const Partners<L, Options::RIGID>& pair, const Touch<L>& t,
     };
     const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
     const V slip = root(tx * tx + ty * ty + tz * tz);
-    const V friction = T(0.5) * pair.frictions * scales.roughness * pressing;
+    const V coefficient = T(0.5) * pair.frictions * scales.roughness;
+    const V friction = coefficient * pressing;
     const V plain = inverse(V(T(1))), stick = inverse(V(T(1.0 / STICKING)));
-    const V slide = (Options::SURFACES ? plain : stick) * friction / at_least(slip, 1e-30);
+    V slide = (Options::SURFACES ? plain : stick) * friction / at_least(slip, 1e-30);
     V push = inverse(V(T(1.0 / CONTACT_RELAXATION))) * parting - plain * back;
     if constexpr (Options::BOUNCY) {
         push = bounced > none ? bounced : push;
         push = stays > none ? none : push;
     }
+    if constexpr (Options::CLAMPS) {
+        const V whole = (spare.friction + coefficient * push) / at_least(slip, 1e-30);
+        slide = ((spare.counts > none) & (whole > slide)) ? whole : slide;
+    }
     const V drag = stick < slide ? stick : slide;
+    if constexpr (Options::CLAMPS) {
+        const V used = drag * slip;  // rounded before the subtraction
+        spare.friction = coefficient * push - used;
+    }
     mx = push * t.nx - drag * tx;
     my = push * t.ny - drag * ty;
     mz = push * t.nz - drag * tz;

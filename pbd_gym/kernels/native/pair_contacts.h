@@ -83,6 +83,9 @@ template <class Group> struct PairContacts : PairMembers<Group> {
           one(one),
           two(two) {}
 
+    // Whether a member moves with a rigid body.
+    PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
+
     // Active pairs of the current environment: first members, second members and ranks; and the number of pairs.
     PBD_INLINE int* active(int column) const {
         return lists.active.data + ((Search::rank * LANES + environment) * 3 + column) * (active_room + 16);
@@ -226,13 +229,32 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         }
     }
 
+    // Find the friction that the first pass has left to pairs with a rigid body. It is computed once more, since few
+    // scenes have such pairs, and kept pairs have no room for it.
+    PBD_APART void find_spare(Sixteen& c, Spare<Pairs, Options::CLAMPS>& spare) const {
+        bool any_body = false;
+        for (int s = 0; s < 16; ++s) any_body = any_body || in_body(c.from[s]) || in_body(c.other[s]);
+        if (!any_body) return;
+        const Touch<Pairs> t = meet<Pairs>(c.standing, c.dx, c.dy, c.dz, scales);
+        W mx, my, mz;
+        find_shares(c.partners.a, t, c.from, c.mine, false);
+        find_shares(c.partners.b, t, c.other, c.its, false);
+        part<Pairs, Options>(c.partners, t, c.mine, c.its, W(T(0)), elastic(c.from, c.other), scales, spare, mx, my,
+                             mz);
+        for (int s = 0; s < 16; ++s) spare.counts[s] = T(in_body(c.from[s]) || in_body(c.other[s]));
+    }
+
     // Part sixteen pairs. Displacements of a member are summed in the order of pairs.
     PBD_INLINE void separate(Sixteen& c, const Touch<Pairs>& t, W gained, bool again) const {
         PBD_CONTRACT_ON
         W mx, my, mz, p[4], q[4];
+        Spare<Pairs, Options::CLAMPS> spare;
+        if constexpr (Options::CLAMPS) {
+            if (again) find_spare(c, spare);
+        }
         find_shares(c.partners.a, t, c.from, c.mine, again);
         find_shares(c.partners.b, t, c.other, c.its, again);
-        part<Pairs, Options>(c.partners, t, c.mine, c.its, gained, elastic(c.from, c.other), scales, mx, my, mz);
+        part<Pairs, Options>(c.partners, t, c.mine, c.its, gained, elastic(c.from, c.other), scales, spare, mx, my, mz);
         in_rows(p, c.partners.a.w * mx, c.partners.a.w * my, c.partners.a.w * mz);
         in_rows(q, -c.partners.b.w * mx, -c.partners.b.w * my, -c.partners.b.w * mz);
         T* const to = moves;
@@ -397,9 +419,6 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         else
             examine_candidates();
     }
-
-    // Whether a member moves with a rigid body.
-    PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
 
     // Sum the contacts of each rigid body, which share its mass equally.
     PBD_INLINE void count_crowds() const {
