@@ -51,9 +51,9 @@ class Options:
     """Environments of a batch; None for each workload's own choice."""
     ids: tuple[str, ...] = ()
     """Environments of the workload ``learn``; empty for its own."""
-    find_agent: Callable[[str], Any] | None = None
+    find_agent: Callable[[str], tuple[Any, dict[str, Any]]] | None = None
     """Function that returns the bundled agent of an id, as a function of a batch, its observations and a mask of
-    episodes that have just begun; None leaves agents out.
+    episodes that have just begun, and the arguments of its environment; None leaves agents out.
     """
 
     @property

@@ -68,8 +68,9 @@ def _learn(options: Options) -> Iterator[Row]:
     return learn(options)
 
 
-def _bundled(env_id: str) -> Any:
-    """Return the bundled agent of an environment."""
+def _bundled(env_id: str) -> tuple[Any, dict[str, Any]]:
+    """Return the bundled agent of an environment, and that environment's arguments."""
     from pbd_gym.training.runs.named_policies import find_actor
 
-    return find_actor("trained", env_id)[0]
+    actor, _, arguments = find_actor("trained", env_id)
+    return actor, arguments
