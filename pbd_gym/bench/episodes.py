@@ -34,21 +34,24 @@ def alone(env: Any, seen: Any, begins: bool) -> np.ndarray:
 def flatten(options: Options) -> Iterator[Row]:
     """Time random actions from a reset on, as for other environments, then whole episodes under each policy."""
     yield from vector("flatten-vec", options)
-    policies: dict[str, tuple[Policy, dict[str, Any]]] = {
-        "random actions": (uniform(0), {}),
-        "expert": (lambda env, seen, begins: env.expert(), {}),
-        "heap left alone": (alone, {}),
+    plain: dict[str, Policy] = {
+        "random actions": uniform(0),
+        "expert": lambda env, seen, begins: env.expert(),
+        "heap left alone": alone,
     }
+    batches: list[tuple[dict[str, Any], dict[str, Policy]]] = [({}, plain)]
     if options.find_agent is not None:
-        policies["bundled agent"] = options.find_agent(ENV_ID)
+        agent, arguments = options.find_agent(ENV_ID)
+        batches.append((arguments, {"bundled agent": agent}))
     num_envs = options.num_envs or (1024 if options.is_cuda else 32)
     common: dict[str, Any] = {"device": options.device, "threads": options.threads or 1, "starts": HEAPS}
-    for name, (policy, arguments) in policies.items():
+    for arguments, policies in batches:
         made: Any = gym.make_vec(ENV_ID, num_envs, **(common | arguments))
         env = made.unwrapped
-        seconds = run(env, policy)
-        steps = num_envs * env.max_episode_steps
-        yield Row("flatten-vec", f"whole episodes, {name}, {num_envs:,} environments", steps / seconds, "env-steps/s")
+        for name, policy in policies.items():
+            seconds = run(env, policy)
+            rate = num_envs * env.max_episode_steps / seconds
+            yield Row("flatten-vec", f"whole episodes, {name}, {num_envs:,} environments", rate, "env-steps/s")
         env.close()
 
 

@@ -45,8 +45,8 @@ class RigidScene(FluidScene):
             spacing: distance of neighbouring balls, about [m]; by default twice the radius if that is given, otherwise
                 one that makes about 150 balls, or more where parts are thin. For colliders flat faces are flat whatever
                 the spacing. For other particles they are bumpy: a ball of the same size sinks in between by 0.59 radii
-                where the spacing is two radii, and by 0.13 where it is one. With two radii, smaller balls than 0.41 of
-                it fall through: for thin ropes, and soft bodies of fine particles, take a smaller spacing.
+                where the spacing is two radii, and by 0.13 where it is one. With two radii, balls of less than 0.41
+                radii fall through: take a smaller spacing for thin ropes and for soft bodies of small balls.
             radius: radius of the balls, and so of its edges between corners [m]; half the spacing by default, and
                 always half the thickness of a shell. Corners are sharp for colliders.
             thickness: thickness of a shell whose mid-surface is the mesh [m], such as the walls of a cup; None for a

@@ -60,6 +60,7 @@ def make_grip_motion(wide: Wide, waits: bool = False) -> GripMotion:
                         for axis in range(3):
                             place = state.positions_scalar[group, i, axis, lane]
                             behind = wp.max(behind, wp.abs(place - state.grip_targets[env, grip, axis]))
+                # Where grips do not wait, the compiler must see that this is never so: the branch costs registers.
                 if wp.static(waits) and behind > scalar(wp.static(DRIFT)) * settings.meter:
                     for axis in range(3):
                         began = state.grip_targets[env, grip, axis] - control.motion[env, grip, axis]

@@ -71,8 +71,8 @@ template <class L, bool rigid> struct Partners {
         : a(a), b(b), radii(a.radius + b.radius), frictions(a.friction + b.friction) {}
 };
 
-// Friction between a surface and a rigid body that a first pass has left unused, per inverse mass, and whether the
-// second one may use it, 1 or 0.
+// Friction of a pair that the first of two passes has left unused, per inverse mass; and whether the second may use it,
+// 1 or 0: where one of the pair belongs to a rigid body.
 //
 // A push is over-relaxed, and the second pass takes back what was too much. Between two jaws nothing is taken back,
 // since they undo each other's pushes: cloth there would slip at 0.6 of what Coulomb's law says of the jaws' force.
