@@ -145,22 +145,22 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         bouncing: whether some collider has a restitution.
     """
     control_, state_, substep_ = control_type(wide.vec), state_type(wide.vec), substep_type(wide.vec)
-    body_ = body_type(wide.vec)
+    body_, colliders_ = body_type(wide.vec), table_type(wide.scalar)
     predict, gather_wind = make_predict(wide, options, data), make_air_drag(wide, options, control_).gather
     find_rigid, forget = make_rigid(wide, options, data, parts, bouncing).find, make_forget(wide)
 
     @wp.func
     @no_type_check
     def start(
-        launch: Launch, model: data, control: control_, state: state_, body: body_, now: substep_, group: int,
-        thread: int, threads: int,
+        launch: Launch, model: data, colliders: colliders_, control: control_, state: state_, body: body_,
+        now: substep_, group: int, thread: int, threads: int,
     ):  # fmt: skip
         if asks(launch, wp.static(int(Phase.PREDICT))):
             if wp.static(options.wind):
                 gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
             predict(model, state, body, now, group, thread, threads)
             if wp.static(options.supports):
-                forget(body, thread, threads)
+                forget(colliders, body, thread, threads)
         if wp.static(options.rigid):
             if asks(launch, wp.static(int(Phase.RIGID_FIND))):
                 barrier()  # bodies depend on the predictions of all threads
@@ -393,7 +393,7 @@ def make_step(
         if asks(launch, wp.static(int(Phase.GRIPS))):
             begin(model, colliders, settings, control, state, group, thread, threads)
         if awake != 0:
-            start(launch, model, control, state, body, now, group, thread, threads)
+            start(launch, model, colliders, control, state, body, now, group, thread, threads)
 
         for substep in range(launch.first_substep, awake * launch.last_substep):
             if wp.static(has_moving):

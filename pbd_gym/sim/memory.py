@@ -31,6 +31,7 @@ PARTS = {
     "wrench_sums": "contacts",
     "traction": "contacts",
     "support": "contacts",
+    "supported": "contacts",
     "come": "contacts",
 }
 """Part of the report for each attribute of a state; all others are ``state``."""

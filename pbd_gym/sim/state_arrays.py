@@ -231,6 +231,8 @@ class StateArrays:
         """Scratch: memory of environments before a step."""
         self.support = wp.zeros((groups, particles if model.has_supports else 0, WIDTH), dtype=vec)
         """Scratch: support of a particle, and how far lines have pressed it on that [m]."""
+        self.supported = wp.zeros((groups, 1), dtype=wp.int32)
+        """Scratch: whether a particle of a group has had one in a step."""
 
         noted = model.has_leans or (self._room.wrenches and model.has_surfaces)
         self.come = wp.zeros((groups, particles if noted else 0, 3), dtype=vec)

@@ -51,3 +51,28 @@ def test_no_bit_depends_on_the_cull(lines: bool, restitution: float, lanes: int)
     assert_array_equal(results[0], results[1])
     speeds = np.linalg.norm(results[0].view(np.float32)[:, :, 49:], axis=3)
     assert speeds.max() > 3.0  # faster than anything falls here: they do push
+
+
+@pytest.mark.parametrize("self_contact", [False, True])
+def test_no_environment_sees_what_is_near_in_another(self_contact: bool) -> None:
+    """Guards lines that no collider is near: they are rounded as those beside one that lies in another's cloth."""
+    scene = Scene(contact_radius=0.003)
+    scene.add_collider(Plane(friction=0.4))
+    scene.add_collider(Capsule((-0.1, 0.6, 0.0), (0.1, 0.6, 0.0), 0.02, friction=0.5), moving=True)
+    cloth = scene.add_cloth(9, 9, (0.2, 0.2), position=(-0.1, 0.05, 0.1), rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    if self_contact:
+        scene.add_surface_contacts(cloth.triangles, 0.005, friction=0.3)
+    model = Model(scene, num_envs=4, lanes=4, device="cpu")
+    results = []
+    for lowered in (False, True):
+        solver = Solver(model, substeps=10, quiet=True)
+        state, control = solver.state(), solver.control()
+        for step in range(10):
+            ways = np.zeros((4, 3))
+            ways[2, 1] = -0.115 * lowered * (step < 5)  # down to the cloth, and into it
+            control.move_collider(1, ways)
+            solver.step(state, control, 0.02)
+        assert state.supported.numpy().any() == lowered
+        results.append(np.concatenate([state.get_positions(), state.get_velocities()], axis=1).view(np.uint32))
+    assert_array_equal(results[0][[0, 1, 3]], results[1][[0, 1, 3]])
+    assert (results[0][2] != results[1][2]).any()

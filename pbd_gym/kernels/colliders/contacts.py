@@ -60,9 +60,13 @@ def make_collider_contacts(
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     join = functools.partial(then, wide)
     touches = [_make_touch(wide, part, index, carries, supports, wrenches) for index, part in enumerate(parts)]
-    touch = functools.reduce(functools.partial(_then, wide), touches)
+    moving = sum(part.moving for part in parts)  # these come first
+    still = len(parts) - moving
+    chain = functools.partial(functools.reduce, functools.partial(_then, wide))
+    touch_moving = chain(touches[:moving]) if moving else None
+    touch_still = chain(touches[moving:]) if still else None
     rub = make_squeeze(wide, parts)
-    is_fast, cull, moving = make_is_fast(wide), make_cull(wide), any(part.moving for part in parts)
+    is_fast, cull = make_is_fast(wide), make_cull(wide)
     measure, find, includes = cull.measure, cull.find, cull.includes
     swept_rest = any(not part.moving for _, part in swept)
     moving_parts = [index for index, part in swept if part.moving]
@@ -94,9 +98,11 @@ def make_collider_contacts(
     def collide(colliders: table, body: body_, first: bool, thread: int, thread_count: int):
         spread = spread_()
         around = ALL
-        if wp.static(moving):
+        meets = False
+        if wp.static(moving > 0):
             spread = measure(colliders, body, thread, thread_count)
             around = find(colliders, body, spread)
+            meets = includes(colliders, around, 0, wp.static(moving - 1))
         for i in range(thread, body.x.shape[0], thread_count):
             if wp.static(carries):
                 if first:
@@ -106,7 +112,13 @@ def make_collider_contacts(
                 if wp.static(bool(swept)):
                     if could_pass(colliders, body, i, near):
                         near = stop(colliders, body, i, spread, near)
-                near, overlaps = touch(colliders, body, i, spread, near)
+                overlaps = vec(scalar(0.0))
+                if wp.static(moving > 0):
+                    if meets or near != around:  # a wall may have sent the particle out of the box
+                        near, overlaps = touch_moving(colliders, body, i, spread, near)
+                if wp.static(still > 0):
+                    near, also = touch_still(colliders, body, i, spread, near)
+                    overlaps = overlaps + also
                 if colliders.surfaces.shape[0] > 1 and any_positive(overlaps):
                     rub(colliders, body, i, overlaps)
 
@@ -114,7 +126,7 @@ def make_collider_contacts(
     @no_type_check
     def bounce(colliders: table, body: body_, now: substep_, thread: int, thread_count: int):
         near = ALL
-        if wp.static(moving):
+        if wp.static(moving > 0):
             near = find(colliders, body, measure(colliders, body, thread, thread_count))
         for i in range(thread, body.x.shape[0], thread_count):
             if concerned(colliders, i):

@@ -14,6 +14,7 @@ import warp as wp
 from pbd_gym.kernels.data.colliders import table_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import call, lanes_type, scalar_name
 
 ALL = wp.constant(wp.uint64(0xFFFFFFFFFFFFFFFF))
 """Set in which every collider counts as near: a bit for each, the last one shared by all from the 64th on."""
@@ -62,8 +63,8 @@ class Cull(NamedTuple):
 
 
 @functools.cache
-def _make_bounds(wide: Wide) -> tuple[Any, Any, Any]:
-    """Build ``(x, y, z) -> x^2 + y^2 + z^2``, and the larger and the smaller of two vectors, lane by lane."""
+def _make_bounds(wide: Wide) -> tuple[Any, Any]:
+    """Build ``(x, y, z) -> x^2 + y^2 + z^2``, and the larger of two vectors, lane by lane."""
     vec, pick = wide.vec, wide.pick
 
     @wp.func
@@ -76,54 +77,34 @@ def _make_bounds(wide: Wide) -> tuple[Any, Any, Any]:
     def larger(a: vec, b: vec):
         return pick(a - b, a, b)
 
-    @wp.func
-    @no_type_check
-    def smaller(a: vec, b: vec):
-        return pick(a - b, b, a)
-
-    return length2, larger, smaller
+    return length2, larger
 
 
 @functools.cache
 def _make_measure(wide: Wide) -> Any:
     """Build :attr:`Cull.measure`."""
-    vec, scalar, sqrt = wide.vec, wide.scalar, wide.sqrt
-    body_, table, spread_ = body_type(vec), table_type(scalar), spread_type(vec)
-    length2, larger, smaller = _make_bounds(wide)
+    body_: Any = body_type(wide.vec)
+    table: Any = table_type(wide.scalar)
+    spread_ = spread_type(wide.vec)
+    rows: Any = wp.types.matrix(shape=(7, wide.lanes), dtype=wide.scalar)
+    arguments = "colliders, body, thread, thread_count"
+    lanes, matrix = lanes_type(wide.lanes, wide.scalar), f"wp::mat_t<7, {wide.lanes}, {scalar_name(wide.scalar)}>"
+
+    @wp.func_native("return " + call("measure_spread", lanes, matrix, arguments=arguments))
+    def find(colliders: table, body: body_, thread: int, thread_count: int) -> rows: ...
 
     @wp.func
     @no_type_check
     def measure(colliders: table, body: body_, thread: int, thread_count: int):
-        most = vec(scalar(1e30))
+        found = find(colliders, body, thread, thread_count)
         spread = spread_()
-        low_x = most
-        low_y = most
-        low_z = most
-        high_x = -most
-        high_y = -most
-        high_z = -most
-        move2 = vec(scalar(0.0))
-        for i in range(thread, body.x.shape[0], thread_count):
-            x = body.x[i, 0]
-            y = body.x[i, 1]
-            z = body.x[i, 2]
-            low_x = smaller(low_x, x)
-            low_y = smaller(low_y, y)
-            low_z = smaller(low_z, z)
-            high_x = larger(high_x, x)
-            high_y = larger(high_y, y)
-            high_z = larger(high_z, z)
-            move2 = larger(move2, length2(x - body.previous[i, 0], y - body.previous[i, 1], z - body.previous[i, 2]))
-        # Contacts push particles: while these stay within this margin, nothing has to be searched again.
-        room = vec(colliders.contact_radius)
-        spread.low_x = low_x - room
-        spread.low_y = low_y - room
-        spread.low_z = low_z - room
-        spread.high_x = high_x + room
-        spread.high_y = high_y + room
-        spread.high_z = high_z + room
-        way = sqrt(move2) + room
-        spread.move2 = wp.cw_mul(way, way)
+        spread.low_x = found[0]
+        spread.low_y = found[1]
+        spread.low_z = found[2]
+        spread.high_x = found[3]
+        spread.high_y = found[4]
+        spread.high_z = found[5]
+        spread.move2 = found[6]
         return spread
 
     return measure
@@ -135,7 +116,7 @@ def make_cull(wide: Wide) -> Cull:
     vec, scalar, floor, sqrt = wide.vec, wide.scalar, wide.floor, wide.sqrt
     body_, table, spread_ = body_type(vec), table_type(scalar), spread_type(vec)
     any_positive = wide.any_positive
-    length2, larger, _ = _make_bounds(wide)
+    length2, larger = _make_bounds(wide)
 
     @wp.func
     @no_type_check

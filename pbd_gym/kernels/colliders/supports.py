@@ -31,20 +31,9 @@ from pbd_gym.kernels.native import call, lanes_type
 REACH = 1.0 / 64.0
 """Share of the contact radius within which a collider carries a particle, and by which tension may press it in; see
 ``native/supports.h``."""
-TOUCHES, HEIGHT, COLLIDER = 6, 7, 8
-"""Offsets in a row of ``body.support``: whether the collider carries the particle, height of the particle above it [m],
-and number of the collider, from 1 on, or 0.
-
-Before these: outward normal, distance by which lines have pressed the particle in [m], the same for friction alone [m],
-and how far they may still press it in [m]. After these: bend radius of the collider [m], kinetic and static friction,
-displacement of its surface in the substep [m], and whether the particle was inside when the substep began.
-"""
-OVERLAPS = COLLIDER + 7
-"""Offset of the last of these."""
-TENSION = COLLIDER + 8
-"""Offset of the last tension in the control step of a wrapped line that begins at the particle."""
-WIDTH = COLLIDER + 9
-"""Length of a row of ``body.support``."""
+HEIGHT, TENSION, WIDTH = 7, 16, 17
+"""Offsets in a row of ``body.support`` of the height above the collider [m] and of the last tension of a wrapped line
+that begins at the particle, and length of the row, all of whose numbers are described in ``native/supports.h``."""
 
 
 @functools.cache
@@ -73,20 +62,20 @@ def near_type(vec: Any) -> Any:
 
 @functools.cache
 def make_forget(wide: Wide) -> Any:
-    """Build the function (body, thread, thread_count) that clears overlaps and tensions at the start of a step.
+    """Build the function (colliders, body, thread, thread_count) that clears all rows at the start of a step."""
+    colliders_: Any = table_type(wide.scalar)
+    body_: Any = body_type(wide.vec)
 
-    Findings of the previous step are not part of a state.
-    """
-    scalar = wide.scalar
-    vec: Any = wide.vec
-    body_: Any = body_type(vec)
+    @wp.func_native(call("begin_support", lanes_type(wide.lanes, wide.scalar), arguments="colliders, body, i"))
+    def begin(colliders: colliders_, body: body_, i: int) -> None: ...
 
     @wp.func
     @no_type_check
-    def forget(body: body_, thread: int, thread_count: int):
+    def forget(colliders: colliders_, body: body_, thread: int, thread_count: int):
+        if thread == 0:
+            body.supported[0] = 0
         for i in range(thread, body.support.shape[0], thread_count):
-            body.support[i, wp.static(OVERLAPS)] = vec(scalar(0.0))
-            body.support[i, wp.static(TENSION)] = vec(scalar(0.0))
+            begin(colliders, body, i)
 
     return forget
 
@@ -105,9 +94,10 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     body_, table = body_type(wide.vec), table_type(wide.scalar)
     found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
     feel = functools.reduce(functools.partial(_then, wide), found)
-    moving = any(part.moving and part.shape.SWEPT for part in parts)
+    moving = [index for index, part in enumerate(parts) if part.shape.SWEPT and part.moving]
+    all_move = len(moving) == len(found)
     cull = make_cull(wide)
-    measure, find = cull.measure, cull.find
+    measure, find, includes = cull.measure, cull.find, cull.includes
     body_argument: Any = body_
     table_argument: Any = table
 
@@ -118,11 +108,15 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     @no_type_check
     def support(colliders: table, body: body_, thread: int, thread_count: int):
         near = ALL
-        if wp.static(moving):
+        any_near = True
+        if wp.static(bool(moving)):
             near = find(colliders, body, measure(colliders, body, thread, thread_count))
+            if wp.static(all_move):
+                any_near = includes(colliders, near, wp.static(moving[0]), wp.static(moving[-1]))
         for i in range(thread, body.x.shape[0], thread_count):
             clear(colliders, body, i)
-            feel(colliders, body, i, near)
+            if any_near:
+                feel(colliders, body, i, near)
 
     return support
 

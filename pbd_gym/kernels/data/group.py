@@ -58,8 +58,10 @@ def body_type(vec: Any) -> Any:
         """friction of colliders not used so far in an iteration [m], shape (n,); empty unless it counts"""
         support: wp.array2d[vec]
         """outward normal of the curved collider that carries a particle, zero for none, how far lines have pressed it
-        on that, and more: :mod:`pbd_gym.kernels.colliders.supports`, shape (n, 14); empty unless lines need it
+        on that, and more: :mod:`pbd_gym.kernels.colliders.supports`, shape (n, 17); empty unless lines need it
         """
+        supported: wp.array1d[wp.int32]
+        """whether a curved collider has been near any of the particles in this step, shape (1,)"""
         untouched: wp.array2d[vec]
         """displacement of particles in the substep when contacts began [m], shape (n, 3); empty unless lines need it"""
         forces: wp.array2d[vec]
@@ -112,6 +114,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.wrenches = state.wrenches[group]
         body.traction = state.traction[group]
         body.support = state.support[group]
+        body.supported = state.supported[group]
         body.untouched = state.come[group]
         if wp.static(options.forces):
             body.forces = control.forces[group]

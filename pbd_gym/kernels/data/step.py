@@ -189,6 +189,8 @@ def state_type(vec: Any) -> Any:
         """scratch: displacement of particles when contacts began [m], shape (groups, n, 3)"""
         support: wp.array3d[vec]
         """scratch: support of a particle, see :mod:`pbd_gym.kernels.colliders.supports`, shape (groups, n, 17)"""
+        supported: wp.array2d[wp.int32]
+        """scratch: whether a particle has had such a support in this step, shape (groups, 1)"""
         grip_forces: wp.array3d[scalar]
         """forces of held bodies on grips in the last step [N], shape (slots, grips, 3)"""
         free_inv_mass: wp.array2d[vec]

@@ -49,12 +49,15 @@ inline CUDA_CALLABLE void respond_to_collider(Body& body, int i, Contact& contac
         V load = push, carried = none;
         if constexpr (supports) {
             T *const pressed = (T*)wp::address(body.support, i, PRESSED), *const gripped = pressed + LANES;
-            const V lines = L::load(pressed, lane), grips = L::load(gripped, lane);
-            load = at_least(push + (found > T(0) ? lines + grips : none), 0);
-            L::store(pressed, lane, found > T(0) ? none : lines);
-            L::store(gripped, lane, found > T(0) ? none : grips);
+            if (supported(body)) {
+                const V lines = L::load(pressed, lane), grips = L::load(gripped, lane);
+                load = at_least(push + (found > T(0) ? lines + grips : none), 0);
+                L::store(pressed, lane, found > T(0) ? none : lines);
+                L::store(gripped, lane, found > T(0) ? none : grips);
+            }
             T* const overlaps = pressed + (OVERLAPS - PRESSED) * LANES;
-            L::store(overlaps, lane, over > V(body.relief) ? V(T(2)) : L::load(overlaps, lane));
+            if (any(over > V(body.relief)))
+                L::store(overlaps, lane, over > V(body.relief) ? V(T(2)) : L::load(overlaps, lane));
         }
         T* const kept = carries ? (T*)wp::address(body.traction, i) : nullptr;
         if constexpr (carries) carried = all * L::load(kept, lane);

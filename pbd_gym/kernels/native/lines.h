@@ -40,13 +40,17 @@ constexpr double MARK = 2.0;
 constexpr double PULLED = 4.0;
 
 // Compile-time options: most segments of a line; whether multipliers are kept over iterations, colliders can carry
-// particles, contacts give directions to lean on, and forces at grips and on colliders are summed; and whether the
-// compliance of one-segment lines is reduced by the softness that a single Gauss-Seidel sweep adds.
-template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces, bool Wrenches, bool Compensated>
+// particles, contacts give directions to lean on, and forces at grips and on colliders are summed; whether the
+// compliance of one-segment lines is reduced by the softness that a single Gauss-Seidel sweep adds; and whether
+// positions are rounded as those of lines that colliders can carry.
+template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces, bool Wrenches, bool Compensated,
+          bool Alike = Supports>
 struct LineOptions {
     static constexpr int LONGEST = Longest;
     static constexpr bool KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, LEANS = Leans, FORCES = Forces,
-                          WRENCHES = Wrenches, COMPENSATED = Compensated;
+                          WRENCHES = Wrenches, COMPENSATED = Compensated, ALIKE = Alike;
+    // Options for lines that no collider is near. What is near in another environment then changes no bit of this one.
+    using Free = LineOptions<Longest, KeepLambda, false, Leans, Forces, false, Compensated, Alike>;
 };
 
 // Arrays over the segments and particles of a line. They are kept apart from Line so that its other members stay in
@@ -449,6 +453,11 @@ template <class Options, class One> struct Line {
             T *const to_x = one.place(a, 0), *const to_y = one.place(a, 1), *const to_z = one.place(a, 2);
             if constexpr (Options::SUPPORTS) {
                 press_on(k, {px, py, pz}, {push_x, push_y, push_z}, nx, ny, nz);
+            } else if constexpr (Options::ALIKE) {
+                const V gx = light * (push_x - px), gy = light * (push_y - py), gz = light * (push_z - pz);
+                store(to_x, load(to_x) + gx);
+                store(to_y, load(to_y) + gy);
+                store(to_z, load(to_z) + gz);
             } else {
                 store(to_x, load(to_x) + light * (push_x - px));
                 store(to_y, load(to_y) + light * (push_y - py));

@@ -53,6 +53,7 @@
 #include "rigid_pulls.h"
 #include "rooms.h"
 #include "rotation.h"
+#include "spread.h"
 #include "supports.h"
 #include "sweep.h"
 #include "tethers.h"

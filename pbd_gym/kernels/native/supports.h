@@ -20,17 +20,42 @@ constexpr double CARRIED = 1.0 / 64.0;
 // inside, the way along the surface would be much longer than the line's own.
 constexpr double SUNKEN = 0.3;
 
-// Reset the support of particle i.
-template <class L, class Table, class Body>
-inline CUDA_CALLABLE void clear_support(Table& colliders, Body& body, int i) {
+// Whether a curved collider has been near any particle of the group in this step. Otherwise all rows are those that
+// begin_support leaves, but for overlaps: nobody has to read them.
+template <class Body> PBD_INLINE bool supported(const Body& body) { return body.supported.data[0] != 0; }
+
+// Write the row of particle i without a support.
+template <class L, class Table, class Body> PBD_INLINE void reset_support(Table& colliders, Body& body, int i) {
     using T = typename L::T;
     using V = typename L::V;
     T* const row = (T*)wp::address(body.support, i, 0);
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         for (int number = 0; number <= COLLIDER; ++number) L::store(row + number * L::LANES, lane, V(T(0)));
-        T* const overlaps = row + OVERLAPS * L::LANES;  // set by contacts in the last substep
-        L::store(overlaps, lane, L::load(overlaps, lane) > T(1) ? V(T(1)) : V(T(0)));
         L::store(row + HEIGHT * L::LANES, lane, V(T(colliders.line_reach)));
+    }
+}
+
+// Forget, at the start of a step, what the step before has found: it is no part of a state.
+template <class L, class Table, class Body>
+inline CUDA_CALLABLE void begin_support(Table& colliders, Body& body, int i) {
+    using T = typename L::T;
+    reset_support<L>(colliders, body, i);
+    T* const row = (T*)wp::address(body.support, i, 0);
+    for (int lane = 0; lane < L::ROUNDS; ++lane)
+        for (int number = OVERLAPS; number <= TENSION; ++number)
+            L::store(row + number * L::LANES, lane, typename L::V(T(0)));
+}
+
+// Reset the support of particle i for a substep. Overlaps that contacts noted in the last one remain for this one.
+template <class L, class Table, class Body>
+inline CUDA_CALLABLE void clear_support(Table& colliders, Body& body, int i) {
+    using T = typename L::T;
+    using V = typename L::V;
+    if (supported(body)) reset_support<L>(colliders, body, i);
+    T* const overlaps = (T*)wp::address(body.support, i, OVERLAPS);
+    for (int lane = 0; lane < L::ROUNDS; ++lane) {
+        const V noted = L::load(overlaps, lane);
+        if (any(noted > T(0))) L::store(overlaps, lane, noted > T(1) ? V(T(1)) : V(T(0)));
     }
 }
 
@@ -45,6 +70,7 @@ inline CUDA_CALLABLE void note_support(Table& colliders, Body& body, int i, Near
     const T *const surface = (const T*)wp::address(colliders.surfaces, k, 0), radius = colliders.contact_radius;
     const T reach = T(CARRIED) * radius;
     const T* const friction = (const T*)body.friction.c;
+    body.supported.data[0] = 1;
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         PBD_CONTRACT_OFF
         const V none = V(T(0)), depth = L::load(near.depth.c, lane), inside = L::load(near.inside.c, lane);

@@ -599,6 +599,46 @@ __attribute__((noinline)) void solve_both_ways(Line line, Wrapped wrapped) {
 }
 #endif
 
+// Solve a line that goes round a collider in some environment. Returns whether it does.
+//
+// first: place of the line's first particle in the table.
+template <class Options, class One, class Table, class Body>
+PBD_INLINE bool solve_wrapped(const Line<Options, One>& line, const Table& table, const Body& body, int first) {
+    using T = typename One::T;
+    WrapArrays<Options, typename One::V> wraps;
+    WrappedLine<Options, One> wrapped(line, wraps);
+    wrapped.woven = table.part.data[first] < T(1);
+    if constexpr (Options::WRENCHES) {
+        wrapped.wrenches = (T*)body.wrenches.data;
+        wrapped.colliders = body.wrenches.shape[1];
+    }
+    wrapped.measure(0);
+    if (!any(wrapped.goes_round > T(0))) return false;
+#if !PBD_BLOCK
+    if constexpr (One::LANES > 1) {
+        if (!all(wrapped.goes_round > T(0))) {
+            solve_both_ways<Options>(line, wrapped);
+            return true;
+        }
+    }
+#endif
+    wrapped.solve();
+    wrapped.note_tension();
+    wrapped.apply();
+    return true;
+}
+
+// Whether a segment of a line may differ from its rest length for having been wrapped.
+//
+// slack: allowed differences of its segments.
+template <class One> PBD_INLINE bool has_slack(const One& one, const typename One::T* slack, int segments) {
+    using V = typename One::V;
+    using T = typename One::T;
+    V most = V(T(0));
+    for (int k = 0; k < segments; ++k) most = one.load(slack + One::LANES * k) != T(0) ? V(T(1)) : most;
+    return any(most > T(0));
+}
+
 // Solve line c of a sweep.
 //
 // size: factor of rest lengths.  stiffness: factor of the compliance, where environments differ.
@@ -606,49 +646,34 @@ template <class Options, class One, class Table, class Body, class T, class V>
 PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body, T inv_h, int iteration, V size,
                            V stiffness) {
     PBD_CONTRACT_ON
+    const int c = one.c, first = table.offsets.data[c], count = table.offsets.data[c + 1] - first - 1;
+    T* const slack = (T*)body.memory.data +
+                     One::LANES * ((Options::LEANS ? 3 * body.x.shape[0] + table.offsets.shape[0] - 1 : 0) + first - c);
+    if constexpr (Options::SUPPORTS) {
+        if (!supported(body) && (One::JACOBI || !has_slack(one, slack, count))) {
+            solve_line<typename Options::Free>(one, table, body, inv_h, iteration, size, stiffness);
+            return;
+        }
+    }
     LineArrays<Options, typename One::V> arrays;
     Line<Options, One> line(one, arrays);
-    const int c = one.c, first = table.offsets.data[c];
     line.at = one.arrays.indices + first;
-    line.count = table.offsets.data[c + 1] - first - 1;
+    line.count = count;
     line.rest_length = (const T*)table.rest_length.data + first;
     line.relative = (const T*)table.relative_compliance.data + first;
     line.multipliers = one.arrays.multipliers + One::LANES * (first - c);  // one per segment: one fewer than particles
     line.support = (T*)body.support.data;
     line.lean = (const T*)body.memory.data;
     line.yielded = (T*)body.memory.data + One::LANES * (3 * body.x.shape[0] + c);
-    line.slack = (T*)body.memory.data +
-                 One::LANES * ((Options::LEANS ? 3 * body.x.shape[0] + table.offsets.shape[0] - 1 : 0) + first - c);
+    line.slack = slack;
     line.relief = body.relief;
     line.size = size;
     line.softness = V(table.compliance.data[c] * (inv_h * inv_h)) * stiffness;
     if constexpr (Options::COMPENSATED) line.left = T(1) - table.kept.data[c];
     line.iteration = iteration;
     line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
-    if constexpr (Options::SUPPORTS && !One::JACOBI) {
-        WrapArrays<Options, typename One::V> wraps;
-        WrappedLine<Options, One> wrapped(line, wraps);
-        wrapped.woven = table.part.data[first] < T(1);
-        if constexpr (Options::WRENCHES) {
-            wrapped.wrenches = (T*)body.wrenches.data;
-            wrapped.colliders = body.wrenches.shape[1];
-        }
-        wrapped.measure(0);
-        if (any(wrapped.goes_round > T(0))) {
-#if !PBD_BLOCK
-            if constexpr (One::LANES > 1) {
-                if (!all(wrapped.goes_round > T(0))) {
-                    solve_both_ways<Options>(line, wrapped);
-                    return;
-                }
-            }
-#endif
-            wrapped.solve();
-            wrapped.note_tension();
-            wrapped.apply();
-            return;
-        }
-    }
+    if constexpr (Options::SUPPORTS && !One::JACOBI)
+        if (solve_wrapped<Options>(line, table, body, first)) return;
     line.solve();
     line.apply();
 }
