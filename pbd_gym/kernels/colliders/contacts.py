@@ -59,17 +59,22 @@ def make_collider_contacts(
         return ColliderContacts(None, None)
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     join = functools.partial(then, wide)
-    touches = [_make_touch(wide, part, index, carries, supports, wrenches) for index, part in enumerate(parts)]
-    moving = sum(part.moving for part in parts)  # these come first
-    still = len(parts) - moving
+    count, culled = len(parts), any(part.culled for part in parts)
+    moving = sum(part.moving for part in parts)  # these come first, then what is flat, then the rest
+    swept_moving = [index for index, part in swept if part.moving]
+    swept_still = [index for index, part in swept if not part.moving]
+    bulky = swept_still[0] if swept_still else count
+    touches = [
+        _make_touch(wide, part, index, carries, supports, wrenches, part.culled or bulky < count)
+        for index, part in enumerate(parts)
+    ]
     chain = functools.partial(functools.reduce, functools.partial(_then, wide))
     touch_moving = chain(touches[:moving]) if moving else None
-    touch_still = chain(touches[moving:]) if still else None
+    touch_flat = chain(touches[moving:bulky]) if moving < bulky else None
+    touch_bulky = chain(touches[bulky:]) if bulky < count else None
     rub = make_squeeze(wide, parts)
     is_fast, cull = make_is_fast(wide), make_cull(wide)
     measure, find, includes = cull.measure, cull.find, cull.includes
-    swept_rest = any(not part.moving for _, part in swept)
-    moving_parts = [index for index, part in swept if part.moving]
     stops = [make_stop(wide, part, index, carries, supports, wrenches) for index, part in swept]
     stop = functools.reduce(join, stops) if stops else None
     update_velocity = make_restitution(wide, parts, wrenches)
@@ -85,24 +90,28 @@ def make_collider_contacts(
     @wp.func
     @no_type_check
     def could_pass(colliders: table, body: body_, i: int, near: wp.uint64):
-        if wp.static(bool(moving_parts)):
-            if includes(colliders, near, wp.static(moving_parts[0]), wp.static(moving_parts[-1])):
+        if wp.static(bool(swept_moving)):
+            if includes(colliders, near, wp.static(swept_moving[0]), wp.static(swept_moving[-1])):
                 return True
-        if wp.static(swept_rest):
-            return is_fast(colliders, body, i)
-        else:
-            return False
+        if wp.static(bool(swept_still)):
+            if includes(colliders, near, wp.static(swept_still[0]), wp.static(swept_still[-1])):
+                return is_fast(colliders, body, i)
+        return False
 
     @wp.func
     @no_type_check
     def collide(colliders: table, body: body_, first: bool, thread: int, thread_count: int):
         spread = spread_()
         around = ALL
-        meets = False
-        if wp.static(moving > 0):
+        meets_moving = False
+        meets_bulky = False
+        if wp.static(culled):
             spread = measure(colliders, body, thread, thread_count)
             around = find(colliders, body, spread)
-            meets = includes(colliders, around, 0, wp.static(moving - 1))
+        if wp.static(moving > 0):
+            meets_moving = includes(colliders, around, 0, wp.static(moving - 1))
+        if wp.static(bulky < count):
+            meets_bulky = includes(colliders, around, wp.static(bulky), wp.static(count - 1))
         for i in range(thread, body.x.shape[0], thread_count):
             if wp.static(carries):
                 if first:
@@ -112,13 +121,18 @@ def make_collider_contacts(
                 if wp.static(bool(swept)):
                     if could_pass(colliders, body, i, near):
                         near = stop(colliders, body, i, spread, near)
+                # Tested here, since a call copies its arguments. What has left the box may meet all colliders.
                 overlaps = vec(scalar(0.0))
                 if wp.static(moving > 0):
-                    if meets or near != around:  # a wall may have sent the particle out of the box
+                    if meets_moving or near != around:
                         near, overlaps = touch_moving(colliders, body, i, spread, near)
-                if wp.static(still > 0):
-                    near, also = touch_still(colliders, body, i, spread, near)
-                    overlaps = overlaps + also
+                if wp.static(moving < bulky):
+                    near, flat = touch_flat(colliders, body, i, spread, near)
+                    overlaps = overlaps + flat
+                if wp.static(bulky < count):
+                    if meets_bulky or near != around:
+                        near, also = touch_bulky(colliders, body, i, spread, near)
+                        overlaps = overlaps + also
                 if colliders.surfaces.shape[0] > 1 and any_positive(overlaps):
                     rub(colliders, body, i, overlaps)
 
@@ -126,7 +140,7 @@ def make_collider_contacts(
     @no_type_check
     def bounce(colliders: table, body: body_, now: substep_, thread: int, thread_count: int):
         near = ALL
-        if wp.static(moving > 0):
+        if wp.static(culled):
             near = find(colliders, body, measure(colliders, body, thread, thread_count))
         for i in range(thread, body.x.shape[0], thread_count):
             if concerned(colliders, i):
@@ -135,8 +149,20 @@ def make_collider_contacts(
     return ColliderContacts(collide, bounce)
 
 
-def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: bool, wrenches: bool) -> Any:
-    """Build the contacts of one particle with the colliders of one part."""
+def _make_touch(
+    wide: Wide, part: Part, index: int, carries: bool, supports: bool, wrenches: bool, watches: bool
+) -> Any:
+    """Build the contacts of one particle with the colliders of one part.
+
+    Args:
+        wide: lane count and precision.
+        part: the colliders.
+        index: number of the part.
+        carries: see :func:`pbd_gym.kernels.colliders.response.make_response`.
+        supports: likewise.
+        wrenches: likewise.
+        watches: whether a particle that is pushed may meet colliders that were left out.
+    """
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
     table, body_, contact_, spread_ = table_type(scalar), body_type(vec), contact_type(vec), spread_type(vec)
     cull = make_cull(wide)
@@ -174,12 +200,12 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
             when the substep began.
         """
         overlaps = vec(scalar(0.0))
-        if wp.static(part.moving):
+        if wp.static(part.culled):
             if not includes(colliders, near, index, index):
                 return near, overlaps
         found = near
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
-            if wp.static(part.moving):
+            if wp.static(part.culled):
                 if not has(found, k):
                     continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
@@ -215,7 +241,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 contact.sticking = colliders.surfaces[k, 1] * body.friction
                 overlaps = pick(contact.early, contact.early, overlaps)
                 respond(body, i, contact)
-                if wp.static(part.moving):
+                if wp.static(watches):
                     found = watch(body, i, spread, found)
         return found, overlaps
 

@@ -82,16 +82,14 @@ def make_stop(
         Returns:
             The set to check from now on.
         """
-        if wp.static(part.moving):
-            if not includes(colliders, near, index, index):
-                return near
+        if not includes(colliders, near, index, index):
+            return near
         found = near
         none = vec(scalar(0.0))
         radius = colliders.contact_radius
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
-            if wp.static(part.moving):
-                if not has(found, k):
-                    continue
+            if not has(found, k):
+                continue
             half = colliders.half_thickness[k]
             safe = radius + half
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])

@@ -1,4 +1,4 @@
-"""Culling of moving colliders: distant ones cost one test for all particles of a group.
+"""Culling of colliders that move or are not flat: distant ones cost one test for all particles of a group.
 
 A box holds all particles of a thread, in each environment. A collider counts as near if the sphere around its origin
 that holds it comes as near to the box as its particles move in the substep, relative to the collider. What is pushed
@@ -48,8 +48,7 @@ class Cull(NamedTuple):
     measure: Any
     """Function (colliders, body, thread, thread_count) that returns the spread of the thread's particles."""
     find: Any
-    """Function (colliders, body, spread) that returns the set of moving colliders that these may meet in the substep.
-    """
+    """Function (colliders, body, spread) that returns the set of colliders that these may meet in the substep."""
     includes: Any
     """Function (colliders, near, one, other) that returns whether any collider of the parts from ``one`` to ``other``
     is in the set.
@@ -124,21 +123,26 @@ def make_cull(wide: Wide) -> Cull:
         near = wp.uint64(1) << wp.uint64(wp.static(LAST))
         none = scalar(0.0)
         way = sqrt(spread.move2)
-        for k in range(wp.min(colliders.pose.shape[0], wp.static(LAST))):
-            cx = body.frames[k, 0]
-            cy = body.frames[k, 1]
-            cz = body.frames[k, 2]
+        for k in range(wp.min(colliders.extent.shape[0], wp.static(LAST))):
+            cx = vec(colliders.origins[k, 0])
+            cy = vec(colliders.origins[k, 1])
+            cz = vec(colliders.origins[k, 2])
+            shift = vec(none)
+            turn2 = vec(none)
+            if k < colliders.pose.shape[0]:
+                # Motion of the collider relative to the particles, at their positions.
+                cx = body.frames[k, 0]
+                cy = body.frames[k, 1]
+                cz = body.frames[k, 2]
+                shift = sqrt(length2(cx - body.frames[k, 12], cy - body.frames[k, 13], cz - body.frames[k, 14]))
+                for n in range(3, 12):
+                    change = body.frames[k, n] - body.frames[k, n + 12]
+                    turn2 = turn2 + wp.cw_mul(change, change)
             gap2 = length2(
                 floor(larger(spread.low_x - cx, cx - spread.high_x), none),
                 floor(larger(spread.low_y - cy, cy - spread.high_y), none),
                 floor(larger(spread.low_z - cz, cz - spread.high_z), none),
             )
-            # Motion of the collider relative to the particles, at their positions.
-            shift = sqrt(length2(cx - body.frames[k, 12], cy - body.frames[k, 13], cz - body.frames[k, 14]))
-            turn2 = vec(none)
-            for n in range(3, 12):
-                change = body.frames[k, n] - body.frames[k, n + 12]
-                turn2 = turn2 + wp.cw_mul(change, change)
             far = sqrt(
                 length2(
                     larger(spread.high_x - cx, cx - spread.low_x),

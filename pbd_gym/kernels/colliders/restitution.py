@@ -66,7 +66,7 @@ def _make_rebound(wide: Wide, part: Part, index: int, wrenches: bool) -> Any:
         blur = scalar(rounding) * (vec(scalar(1.0)) + sqrt(size))
         radius = vec(colliders.contact_radius)
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
-            if wp.static(part.moving):
+            if wp.static(part.culled):
                 if not has(near, k):
                     continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])

@@ -21,7 +21,7 @@ from typing import Any, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.cull import ALL, make_cull
+from pbd_gym.kernels.colliders.cull import make_cull
 from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type
@@ -94,8 +94,10 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     body_, table = body_type(wide.vec), table_type(wide.scalar)
     found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
     feel = functools.reduce(functools.partial(_then, wide), found)
-    moving = [index for index, part in enumerate(parts) if part.shape.SWEPT and part.moving]
-    all_move = len(moving) == len(found)
+    swept = [
+        [k for k, part in enumerate(parts) if part.shape.SWEPT and part.moving is moves] for moves in (True, False)
+    ]
+    moving, still = swept
     cull = make_cull(wide)
     measure, find, includes = cull.measure, cull.find, cull.includes
     body_argument: Any = body_
@@ -107,12 +109,12 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     @wp.func
     @no_type_check
     def support(colliders: table, body: body_, thread: int, thread_count: int):
-        near = ALL
-        any_near = True
+        near = find(colliders, body, measure(colliders, body, thread, thread_count))
+        any_near = False
         if wp.static(bool(moving)):
-            near = find(colliders, body, measure(colliders, body, thread, thread_count))
-            if wp.static(all_move):
-                any_near = includes(colliders, near, wp.static(moving[0]), wp.static(moving[-1]))
+            any_near = includes(colliders, near, wp.static(moving[0]), wp.static(moving[-1]))
+        if wp.static(bool(still)):
+            any_near = any_near or includes(colliders, near, wp.static(still[0]), wp.static(still[-1]))
         for i in range(thread, body.x.shape[0], thread_count):
             clear(colliders, body, i)
             if any_near:
@@ -141,13 +143,11 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
     @wp.func
     @no_type_check
     def feel(colliders: table, body: body_, i: int, near: wp.uint64):
-        if wp.static(part.moving):
-            if not includes(colliders, near, index, index):
-                return
+        if not includes(colliders, near, index, index):
+            return
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
-            if wp.static(part.moving):
-                if not has(near, k):
-                    continue
+            if not has(near, k):
+                continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
             nearer = body.support[i, wp.static(HEIGHT)] + depth

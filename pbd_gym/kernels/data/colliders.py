@@ -30,6 +30,11 @@ class Part(NamedTuple):
     belt: bool = False
     """Whether any of their surfaces runs along itself."""
 
+    @property
+    def culled(self) -> bool:
+        """Whether those that nothing is near are left out: see :mod:`pbd_gym.kernels.colliders.cull`."""
+        return bool(self.moving or self.shape.SWEPT)
+
 
 @functools.cache
 def table_type(scalar: Any) -> Any:
@@ -70,7 +75,9 @@ def table_type(scalar: Any) -> Any:
         empty if there are none
         """
         extent: wp.array[scalar]
-        """reach of moving colliders from their origin [m], shape (moving,)"""
+        """reach of colliders from their origin [m], shape (colliders,)"""
+        origins: wp.array2d[scalar]
+        """origin of those at rest [m], shape (colliders, 3)"""
         pose: wp.array[wp.int32]
         """index of the pose of moving colliders, shape (moving,)"""
 

@@ -628,15 +628,27 @@ PBD_INLINE bool solve_wrapped(const Line<Options, One>& line, const Table& table
     return true;
 }
 
-// Whether a segment of a line may differ from its rest length for having been wrapped.
+// Whether no collider is near any particle of a line in any environment, and no segment may differ from its rest length
+// for having been wrapped.
 //
+// at:    its particles.
 // slack: allowed differences of its segments.
-template <class One> PBD_INLINE bool has_slack(const One& one, const typename One::T* slack, int segments) {
+template <class One, class Body>
+PBD_INLINE bool is_free(const One& one, const Body& body, const int* at, const typename One::T* slack, int segments) {
     using V = typename One::V;
     using T = typename One::T;
+    constexpr int LANES = One::LANES;
     V most = V(T(0));
-    for (int k = 0; k < segments; ++k) most = one.load(slack + One::LANES * k) != T(0) ? V(T(1)) : most;
-    return any(most > T(0));
+    if constexpr (!One::JACOBI)
+        for (int k = 0; k < segments; ++k) most = one.load(slack + LANES * k) != T(0) ? V(T(1)) : most;
+    if (supported(body)) {
+        const T* const rows = (const T*)body.support.data;
+        for (int k = 0; k <= segments; ++k) {
+            const T* const row = rows + SUPPORT * (typename One::Index)at[k] * LANES;
+            most += one.load(row + TOUCHES * LANES) + one.load(row + COLLIDER * LANES);
+        }
+    }
+    return !any(most > T(0));
 }
 
 // Solve line c of a sweep.
@@ -650,7 +662,7 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     T* const slack = (T*)body.memory.data +
                      One::LANES * ((Options::LEANS ? 3 * body.x.shape[0] + table.offsets.shape[0] - 1 : 0) + first - c);
     if constexpr (Options::SUPPORTS) {
-        if (!supported(body) && (One::JACOBI || !has_slack(one, slack, count))) {
+        if (is_free(one, body, one.arrays.indices + first, slack, count)) {
             solve_line<typename Options::Free>(one, table, body, inv_h, iteration, size, stiffness);
             return;
         }

@@ -123,7 +123,8 @@ def fill_colliders(
         slack=[colliders[i].slack for i in order],
         bends=[contact_radius + colliders[i].bend_radius if colliders[i].convex else -1.0 for i in order],
         line_reach=line_reach,
-        extent=[extent(colliders[i]) for i in order if i in moving],
+        extent=[extent(colliders[i]) for i in order],
+        origins=np.array([colliders[i].origin for i in order]).reshape(-1, 3),
         pose=[list(moving).index(i) for i in order if i in moving],
         left_out=left_out,
     )
