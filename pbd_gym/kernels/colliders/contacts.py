@@ -11,7 +11,7 @@ from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
 from pbd_gym.kernels.colliders.response import contact_type, make_response
 from pbd_gym.kernels.colliders.restitution import make_restitution
 from pbd_gym.kernels.colliders.squeeze import make_squeeze
-from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.colliders import Part, swept, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.lanes.wide import Wide
 
@@ -57,12 +57,10 @@ def make_collider_contacts(
     body_, table, substep_, spread_ = body_type(vec), table_type(scalar), substep_type(vec), spread_type(vec)
     if not parts:
         return ColliderContacts(None, None)
-    swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
+    swept_moving, swept_still = swept(parts, True), swept(parts, False)
     join = functools.partial(then, wide)
     count, culled = len(parts), any(part.culled for part in parts)
     moving = sum(part.moving for part in parts)  # these come first, then what is flat, then the rest
-    swept_moving = [index for index, part in swept if part.moving]
-    swept_still = [index for index, part in swept if not part.moving]
     bulky = swept_still[0] if swept_still else count
     touches = [
         _make_touch(wide, part, index, carries, supports, wrenches, part.culled or bulky < count)
@@ -75,7 +73,7 @@ def make_collider_contacts(
     rub = make_squeeze(wide, parts)
     is_fast, cull = make_is_fast(wide), make_cull(wide)
     measure, find, includes = cull.measure, cull.find, cull.includes
-    stops = [make_stop(wide, part, index, carries, supports, wrenches) for index, part in swept]
+    stops = [make_stop(wide, parts[k], k, carries, supports, wrenches) for k in swept_moving + swept_still]
     stop = functools.reduce(join, stops) if stops else None
     update_velocity = make_restitution(wide, parts, wrenches)
 
@@ -118,7 +116,7 @@ def make_collider_contacts(
                     body.traction[i] = vec(scalar(0.0))
             if concerned(colliders, i):
                 near = around
-                if wp.static(bool(swept)):
+                if wp.static(bool(stops)):
                     if could_pass(colliders, body, i, near):
                         near = stop(colliders, body, i, spread, near)
                 # Tested here, since a call copies its arguments. What has left the box may meet all colliders.

@@ -23,7 +23,7 @@ import warp as wp
 
 from pbd_gym.kernels.colliders.cull import make_cull
 from pbd_gym.kernels.colliders.frames import make_frame, make_surface_motion
-from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.colliders import Part, swept, table_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type
@@ -92,12 +92,8 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
         (colliders, body, thread, thread_count): writes ``body.support``.
     """
     body_, table = body_type(wide.vec), table_type(wide.scalar)
-    found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
-    feel = functools.reduce(functools.partial(_then, wide), found)
-    swept = [
-        [k for k, part in enumerate(parts) if part.shape.SWEPT and part.moving is moves] for moves in (True, False)
-    ]
-    moving, still = swept
+    moving, still = swept(parts, True), swept(parts, False)
+    feel = functools.reduce(functools.partial(_then, wide), [_make_feel(wide, parts[k], k) for k in moving + still])
     cull = make_cull(wide)
     measure, find, includes = cull.measure, cull.find, cull.includes
     body_argument: Any = body_

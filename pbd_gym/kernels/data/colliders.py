@@ -1,6 +1,7 @@
 """Collider table for kernels: a row of numbers for each collider of any shape, and its surface."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import warp as wp
@@ -34,6 +35,11 @@ class Part(NamedTuple):
     def culled(self) -> bool:
         """Whether those that nothing is near are left out: see :mod:`pbd_gym.kernels.colliders.cull`."""
         return bool(self.moving or self.shape.SWEPT)
+
+
+def swept(parts: Sequence[Part], moving: bool) -> list[int]:
+    """Return which parts have a shape that fast particles could pass through, of moving colliders or of others."""
+    return [index for index, part in enumerate(parts) if part.shape.SWEPT and part.moving is moving]
 
 
 @functools.cache

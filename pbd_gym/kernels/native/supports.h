@@ -20,8 +20,8 @@ constexpr double CARRIED = 1.0 / 64.0;
 // inside, the way along the surface would be much longer than the line's own.
 constexpr double SUNKEN = 0.3;
 
-// Whether a curved collider has been near any particle of the group in this step. Otherwise all rows are those that
-// begin_support leaves, but for overlaps: nobody has to read them.
+// Whether a curved collider has been near any particle of the group in this step. If not, all rows but their overlaps
+// are as begin_support has left them, so that nobody has to read or reset them.
 template <class Body> PBD_INLINE bool supported(const Body& body) { return body.supported.data[0] != 0; }
 
 // Write the row of particle i without a support.
