@@ -17,8 +17,8 @@ from tests.sim.test_sleep import DT, towel
 ENVS, LANES, SETTLING = 14, 4, 60  # two lanes are idle
 SCRATCH = {
     "grip_targets", "tethered", "tether_bounds", "tether_lengths", "tether_pull", "pull", "pushes", "untouched",
-    "wrenches", "wrench_sums", "traction", "come", "support", "frames", "delta", "recent", "older", "lam_recent",
-    "lam_older", "slept", "slept_memory", "packed", "contacts", "fluid", "rigid", "positions_scalar",
+    "wrenches", "wrench_sums", "traction", "come", "support", "supported", "frames", "delta", "recent", "older",
+    "lam_recent", "lam_older", "slept", "slept_memory", "packed", "contacts", "fluid", "rigid", "positions_scalar",
     "velocities_scalar", "tether_lengths_scalar", "frames_scalar",
 }  # fmt: skip
 
