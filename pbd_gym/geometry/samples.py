@@ -17,8 +17,6 @@ FACES = 2
 """Number of triangles of a mesh for each sample above which coarser ones do."""
 FEW = 64
 """Number of triangles that need no coarser ones in any case."""
-WIDE = 4.0
-"""Longest side of a triangle between samples, in spacings: each touches a collider at one point."""
 INNER_COUNT = 64
 """Approximate number of interior points of a solid, which its moments need and contacts do not."""
 POINTED = 1.2
@@ -94,12 +92,8 @@ def sample_faces(mesh: TriMesh, spacing: float, depth: float, samples: np.ndarra
         points, faces = samples, nearest[faces]
         faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
         faces = faces[np.unique(np.sort(faces, axis=1), axis=0, return_index=True)[1]]
-    corners = points[faces]
-    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    pieces = np.ceil(longest / (WIDE * spacing)).astype(int)
-    return np.concatenate(
-        [np.zeros((0, 3, 3)), *(_split(corners[pieces == count], count) for count in np.unique(pieces))]
-    )
+    found: np.ndarray = points[faces]
+    return found
 
 
 def sharp_corners(mesh: TriMesh, spacing: float, depth: float) -> np.ndarray:
@@ -113,6 +107,26 @@ def sharp_corners(mesh: TriMesh, spacing: float, depth: float) -> np.ndarray:
     shifts = np.linalg.norm(_shifts(mesh, depth)[0], axis=1)
     pointed = np.argsort(-shifts, kind="stable")[: np.count_nonzero(shifts > POINTED * depth)]
     return _thinned(mesh.positions[pointed], NEAR_CORNERS * spacing)
+
+
+def cut_triangles(corners: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return triangles cut into equal pieces with sides no longer than a length.
+
+    Args:
+        corners: [m], shape (t, 3, 3).
+        longest: [m].
+
+    Returns:
+        Corners of the pieces [m], shape (p, 3, 3), and the triangle that each is a part of, shape (p,), int.
+    """
+    sides_ = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    counts = np.maximum(1, np.ceil(sides_ / longest).astype(int))
+    found, which = [np.zeros((0, 3, 3))], [np.zeros(0, dtype=int)]
+    for count in np.unique(counts):
+        chosen = np.flatnonzero(counts == count)
+        found.append(_split(corners[chosen], count))
+        which.append(np.repeat(chosen, count * count))
+    return np.concatenate(found), np.concatenate(which)
 
 
 def _split(corners: np.ndarray, count: int) -> np.ndarray:

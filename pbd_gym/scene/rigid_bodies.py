@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.geometry.moments import Moments, shell_moments, solid_moments
-from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, sample_faces, sharp_corners, surface_samples
+from pbd_gym.geometry.samples import (
+    LEAST_DEPTH,
+    cut_triangles,
+    depths,
+    inner_samples,
+    sample_faces,
+    sharp_corners,
+    surface_samples,
+)
 from pbd_gym.geometry.surfaces import check_nested, closed_surface
 from pbd_gym.geometry.trimeshes import TriMesh
 
@@ -17,6 +25,8 @@ MOST_SAMPLES = 4096
 """Number of samples of a body above which a spacing is taken for a mistake."""
 USUAL_SAMPLES = (150, 600, 2400)
 """Approximate sample counts to try for a body without a given spacing: the first that works is used."""
+WIDE = 4.0
+"""Longest side of a face, in spacings: each touches a collider at one point."""
 LIGHT = 0.01
 """Weight of a mesh vertex, in samples, before masses are fitted."""
 FLOOR = 0.05
@@ -58,10 +68,12 @@ class RigidBody:
     """Volume represented by each particle, for :meth:`Scene.add_fluid_boundary` [m^3], shape (k,)."""
     rest: np.ndarray
     """Particles relative to the centre of mass at the time of addition [m], shape (k, 3)."""
-    faces: np.ndarray
+    sides: np.ndarray
     """Corners of the triangles that balls lie on, beneath its surface, relative to the centre of mass [m], shape
-    (t, 3, 3).
+    (s, 3, 3).
     """
+    faces: np.ndarray
+    """The same cut into pieces of a few spacings, each of which touches a collider at one point, shape (t, 3, 3)."""
     corners: np.ndarray
     """Vertices that stick out of the balls beneath them, relative to the centre of mass [m], shape (c, 3)."""
     origin: np.ndarray
@@ -118,8 +130,10 @@ class Sampled:
     points: np.ndarray
     """Samples, interior points and vertices [m], shape (k, 3)."""
     sample_count: int
+    sides: np.ndarray
+    """Corners of the triangles on which the samples lie [m], shape (s, 3, 3)."""
     faces: np.ndarray
-    """Corners of triangles between the samples [m], shape (t, 3, 3)."""
+    """The same cut into pieces, shape (t, 3, 3)."""
     corners: np.ndarray
     """Vertices that stick out of the balls beneath them [m], shape (c, 3)."""
     radius: float
@@ -195,9 +209,10 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
             f"{len(outer)} samples with a spacing of {spacing:g} m, of radius {radius:g} m, do not fit: the inertia "
             f"tensor is off by {100 * error:.3g} %, more than {100 * MOST_INERTIA_ERROR:g} %"
         )
-    faces = sample_faces(mesh, spacing, radius if thickness is None else 0.0, outer)
+    sides = sample_faces(mesh, spacing, radius if thickness is None else 0.0, outer)
+    faces = cut_triangles(sides, WIDE * spacing)[0]
     corners = sharp_corners(mesh, spacing, radius) if thickness is None else np.zeros((0, 3))
-    return Sampled(points, len(outer), faces, corners, radius, moments, masses, error)
+    return Sampled(points, len(outer), sides, faces, corners, radius, moments, masses, error)
 
 
 def matching_masses(points: np.ndarray, share: np.ndarray, moments: Moments) -> tuple[np.ndarray, float]:

@@ -113,6 +113,7 @@ class RigidScene(FluidScene):
             inertia_error=shape.inertia_error,
             volumes=shape.masses,
             rest=self.positions[indices] - center,
+            sides=shape.sides @ turn.T + origin - center,
             faces=shape.faces @ turn.T + origin - center,
             corners=shape.corners @ turn.T + origin - center,
             origin=origin,

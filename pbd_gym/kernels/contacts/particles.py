@@ -15,7 +15,19 @@ from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import FRICTION, INV_SIZE, SIZE
 from pbd_gym.kernels.data.particle_contacts import BALL, CHUNK, INNER, KEPT, NUMBERS, RIM, lists_type
-from pbd_gym.kernels.data.rigid import CENTER, COLUMNS, GONE, INV_MASS, INVERSE, TURN, scratch_type
+from pbd_gym.kernels.data.rigid import (
+    CENTER,
+    COLUMNS,
+    GONE,
+    INV_MASS,
+    INVERSE,
+    OFFSET,
+    START,
+    START_TURN,
+    TURN,
+    TWIST,
+    scratch_type,
+)
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type
 
@@ -51,7 +63,8 @@ def _options_type(options: SweepOptions) -> str:
     sizes = f"{4 if options.packed else 3}, {CHUNK}, {NUMBERS}, {KEPT}"
     roles = f"pbd::MemberRoles<{INNER}, {RIM}, {BALL}>"
     scales = f"pbd::ScaleColumns<{int(SIZE)}, {int(INV_SIZE)}, {int(FRICTION)}>"
-    carry = f"pbd::CarryColumns<{COLUMNS}, {CENTER}, {TURN}, {INV_MASS}, {INVERSE}, {GONE}>"
+    columns = COLUMNS, CENTER, TURN, START, START_TURN, OFFSET, INV_MASS, INVERSE, GONE, TWIST
+    carry = f"pbd::CarryColumns<{', '.join(map(str, columns))}>"
     return f"pbd::ContactOptions<{flags}, {sizes}, {roles}, {scales}, {carry}>"
 
 

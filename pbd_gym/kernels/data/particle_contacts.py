@@ -25,10 +25,12 @@ LISTED = 8
 """Capacity of an environment's list of possible contacts, in sixteens per member."""
 TOUCHING, ACTIVE = 8, 16
 """Capacities for touching pairs and for active ones, which may touch soon, per member."""
-KEPT = 528
+KEPT = 576
 """Numbers kept of sixteen touching pairs."""
 BOUNCING = 3
 """Capacity for pairs that bounce in the same substep, per member."""
+RIVALS = int(constant("RIVALS"))
+"""Neighbours of a rigid body's ball by which most places that do not belong to it are rejected."""
 REBOUND = int(constant("REBOUND_NUMBERS"))
 """Length of the row of one of them."""
 
@@ -97,6 +99,20 @@ def table_type(scalar: Any) -> Any:
         """members of each rigid body"""
         crowd_count: wp.int32
         """number of rigid bodies"""
+        facet_start: wp.array[wp.int32]
+        """first of ``facets`` for each member, and the end, shape (k + 1,)"""
+        facets: wp.array[scalar]
+        """unit normals, and corners relative to the centre of mass [m], of the faces of a rigid body on which the feet
+        of a ball may be, in the body's axes: twelve numbers each"""
+        rest: wp.array[scalar]
+        """place of each member in these axes [m], shape (3 k,)"""
+        bisectors: wp.array[scalar]
+        """planes beyond which no particle's foot belongs to a ball, in the same axes: normals, and offsets [m],
+        four numbers for each of :data:`RIVALS` neighbours"""
+        beside_start: wp.array[wp.int32]
+        """first of ``beside`` for each member, and the end, shape (k + 1,)"""
+        beside: wp.array[wp.int32]
+        """other balls of the body to which such a foot may be nearer"""
         capacity: wp.int32
         """largest number of contacts of one member that is not reported; in blocks the longest list of one, and one
         with more candidates is compared with all
@@ -178,7 +194,7 @@ def lists_type(vec: Any) -> Any:
         """on one thread scratch: :data:`KEPT` numbers of each sixteen touching pairs"""
         valence: wp.array2d[vec]
         """contact counts in blocks: contacts of each member; with rigid bodies then those of its body, otherwise 1;
-        with surfaces then its second corrections; shape (groups, k to 5 k)
+        with surfaces then its second corrections, and with rigid bodies its twist; shape (groups, k to 8 k)
         """
         anchors: wp.array3d[vec]
         """reference positions for the candidate lists, in the sizes of the scene [m], shape (groups, k, 3)"""
@@ -191,8 +207,9 @@ def lists_type(vec: Any) -> Any:
         """
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
-        their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
-        of their bodies: shape (groups, 192 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
+        their boxes, their contacts, their corrections, where the first ones led if there are surfaces, the contacts
+        of their bodies and, with rigid bodies, their twists: shape (groups, 192 ceil(k / 16) + 96 ceil(k / 256) + 6 k
+        to 13 k). In blocks anchors
         [m] and numbers of members, cell by cell, shape (groups, 4 k)"""
         rebounds: wp.array2d[scalar]
         """scratch: contacts of one environment that bounce, and whether they have been solved for in each, shape

@@ -11,6 +11,7 @@ CENTER, TURN, ORIGIN = int(constant("BODY_CENTER")), int(constant("BODY_TURN")),
 START, START_TURN = int(constant("BODY_START")), int(constant("BODY_START_TURN"))
 OFFSET = int(constant("BODY_OFFSET"))
 INV_MASS, INVERSE, GONE = int(constant("BODY_INV_MASS")), int(constant("BODY_INVERSE")), int(constant("BODY_GONE"))
+TWIST = int(constant("BODY_TWIST"))
 COLUMNS = int(constant("BODY_COLUMNS"))
 """Selected columns of a body, and the number of columns: see ``native/rigid_columns.h``."""
 NUMBERS = int(constant("TOUCH_NUMBERS"))

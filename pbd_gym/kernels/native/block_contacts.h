@@ -4,6 +4,7 @@
 // passes. Both members of a pair compute the pair, the one with the lower number first, so that they get the same bits.
 #pragma once
 #include "active_pairs.h"
+#include "contact_feet.h"
 #include "contact_response.h"
 #include "grid_search.h"
 #include "rebounds.h"
@@ -44,6 +45,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     T* const valence;          // number of contacts of each member
     T* const crowd_of;         // number of contacts of its body
     T* const more;             // displacement by the second pass
+    T* const twists;           // twist of each member of a rigid body
     int* const active;         // active pairs of each member
     int* const active_lengths;
     T* const noted;     // states of members when active pairs were renewed
@@ -60,6 +62,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
           valence((T*)lists.valence.data + Search::rank * lists.valence.shape[1] * LANES),
           crowd_of(valence + count * LANES),
           more(valence + (Options::RIGID + 1) * (size_t)count * LANES),
+          twists(more + (Options::SURFACES ? 3 : 0) * (size_t)count * LANES),
           active(lists.active.data + Search::rank * count * table.capacity),
           active_lengths(lengths + 2 * count),
           noted(lists.renewed.data + Search::rank * lists.renewed.shape[1]),
@@ -178,7 +181,17 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Rank of a pair in the current environment; RANKS if it is not active.
     PBD_INLINE int rank_among_active(int k, int other) const {
         if constexpr (Options::SURFACES) {
-            const One a = noted_member(wp::min(k, other)), b = noted_member(wp::max(k, other));
+            const int one = wp::min(k, other), two = wp::max(k, other);
+            One a = noted_member(one), b = noted_member(two);
+            if constexpr (Options::RIGID) {  // balls of bodies that are met at feet are as large as their reach
+                bool first;
+                if (needs_foot(*this, one, two, first)) {
+                    if (first)
+                        a.radius = table.halo.data[one];
+                    else
+                        b.radius = table.halo.data[two];
+                }
+            }
             return (int)rank_of<Pairs, Options>(a, b, scales_here());
         } else {
             return 0;
@@ -189,8 +202,33 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Whether a candidate, from a list or not, is known to be active without a check.
     PBD_INLINE bool knows(bool listed) const { return !Options::SURFACES || (LISTS_ACTIVE && listed); }
 
+    // Replace the place of a ball of a rigid body by the foot of the other member.
+    //
+    // early: whether it is found where members were when the substep began.
+    PBD_INLINE void put_foot(int one, One& a, int two, One& b, bool early = false) const {
+        if constexpr (Options::RIGID) {
+            const auto spot = [](const One& m) { return Foot<T>{{m.x, m.y, m.z}, {m.px, m.py, m.pz}}; };
+            const auto put = [](One& m, const Foot<T>& at) {
+                m.x = at.now.x;
+                m.y = at.now.y;
+                m.z = at.now.z;
+                m.px = at.before.x;
+                m.py = at.before.y;
+                m.pz = at.before.z;
+            };
+            const Pair<T> at = stand(*this, bodies, one, two, {spot(a), spot(b)}, early);
+            put(a, at.one);
+            put(b, at.two);
+        }
+    }
+
     // Whether two members touch; the first has the lower number.
-    PBD_INLINE Touch<Pairs> in_order(int one, const One& a, int two, const One& b) const {
+    PBD_INLINE Touch<Pairs> in_order(int one, One a, int two, One b) const {
+        put_foot(one, a, two, b);
+        return touching_now(one, a, two, b);
+    }
+    // The same, with a foot in place of a ball already.
+    PBD_INLINE Touch<Pairs> touching_now(int one, const One& a, int two, const One& b) const {
         PBD_CONTRACT_ON
         return touch<Pairs, Options, true>(a, b, scales_here(), room_between(one, two));
     }
@@ -199,6 +237,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         PBD_CONTRACT_ON
         return Search::room_of(one)[environment] + Search::room_of(two)[environment];
     }
+
+    // Twist of a member in the current environment.
+    PBD_INLINE T* twist_of(int k) const { return twists + 3 * (size_t)k * LANES + environment; }
 
     // Mean restitution of two members.
     PBD_INLINE T elastic(int one, int two) const {
@@ -300,7 +341,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         if (thread == 0) {  // contacts depend on each other
             for (environment = 0; environment < LANES; ++environment) {
                 solved()[environment] = T(0);
-                Rebounds<Group, LANES> rebounds(*this, bodies, lists, delta, false);
+                Rebounds<Group, LANES> rebounds(*this, bodies, lists, delta, twists, false);
                 for (int k = 0; k < count; ++k) {
                     const bool listed = touching_lengths[k] >= 0;
                     for (int n = 0, end = listed ? touching_lengths[k] : count; n < end; ++n) {
@@ -320,9 +361,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
     // Compute the correction that parts two members of one environment, per inverse mass. Returns whether they touch.
     //
     // again: whether in the second pass, which starts from where the first has moved them.
-    PBD_INLINE bool part_pair(int one, const One& a, int two, const One& b, bool again, T (&impulse)[3]) const {
+    PBD_INLINE bool part_pair(int one, One a, int two, One b, bool again, T (&impulse)[3]) const {
         PBD_CONTRACT_ON
-        Touch<Pairs> t = in_order(one, a, two, b);
+        put_foot(one, a, two, b);
+        Touch<Pairs> t = touching_now(one, a, two, b);
         if (!(t.inside > T(0))) return false;
         const T contacts = valence[LANES * one + environment];
         const T its_contacts = valence[LANES * two + environment];
@@ -358,6 +400,22 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         return true;
     }
 
+    // Add what a pair pushes beside the ball of a rigid body to the twist of that ball, if member k is the ball.
+    PBD_INLINE void twist(int k, int other, const T* impulse) const {
+        if constexpr (Options::RIGID) {
+            bool first;
+            const int one = wp::min(k, other), two = wp::max(k, other);
+            if (!needs_foot(*this, one, two, first) || (first ? one : two) != k) return;
+            One a = member(one), b = member(two);
+            if (!((first ? a.w : b.w) > T(0))) return;
+            const Vec3<T> ball = bodies.place(*this, k);
+            put_foot(one, a, two, b);
+            const Vec3<T> foot = first ? Vec3<T>{a.x, a.y, a.z} : Vec3<T>{b.x, b.y, b.z};
+            bodies.add_twist(twist_of(k), LANES, foot - ball,
+                             T(first ? 1 : -1) * Vec3<T>{impulse[0], impulse[1], impulse[2]});
+        }
+    }
+
     // Sum the displacements of each member. The second pass has the same pairs, and starts from where the first has
     // moved them.
     //
@@ -389,6 +447,7 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
                     sum[environment] += sx;
                     sum[LANES + environment] += sy;
                     sum[2 * LANES + environment] += sz;
+                    twist(k, other, m);
                 }
             }
             for (int a = 0; a < 3 * LANES; ++a) sum_of(k)[a] = sum[a];
@@ -404,8 +463,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         if constexpr (Options::RIGID) {
             for (int b = thread; b < table.crowd_count; b += thread_count)
                 for (environment = 0; environment < LANES; ++environment)
-                    bodies.carry(*this, b,
-                                 [&](int k, int a) { return delta[(3 * members[k] + a) * LANES + environment]; });
+                    bodies.carry(
+                        *this, b, [&](int k, int a) { return delta[(3 * members[k] + a) * LANES + environment]; },
+                        [&](int k) { return bodies.get(twist_of(k)); });
             sync();
         }
         for (int k = thread; k < count; k += thread_count)
@@ -454,7 +514,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             for (environment = 0; environment < LANES; ++environment) {
                 if (!(distance_square(k, other) < Search::farthest_of(k, other))) continue;
-                const One a = member(wp::min(k, other)), b = member(wp::max(k, other));
+                const int one = wp::min(k, other), two = wp::max(k, other);
+                One a = member(one), b = member(two);
+                put_foot(one, a, two, b, true);
                 const T overlap = placed_overlap<Pairs, Options>(a, b, scales_here());
                 most[environment] = wp::max(most[environment], overlap);
             }
@@ -482,6 +544,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             for (int n = 0; n < LANES; ++n)
                 if (Search::room_of(k)[n] > T(0)) forget_push(*this, k, n);
         }
+        if constexpr (Options::RIGID)
+            for (int b = thread; b < table.crowd_count; b += thread_count)
+                for (environment = 0; environment < LANES; ++environment)
+                    bodies.keep_twist(*this, b, LANES, [&](int k) { return twist_of(k); });
         sync();
     }
 

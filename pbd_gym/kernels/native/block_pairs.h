@@ -195,6 +195,9 @@ template <class Group> struct BlockPairs : BlockContacts<Group> {
                     const T gone = share * impulses[a * room + pair];  // rounded before the addition
                     sum[a] += gone;
                 }
+                const int other = k == first[pair] ? second[pair] / RANKS : first[pair];
+                const T impulse[3] = {impulses[pair], impulses[room + pair], impulses[2 * room + pair]};
+                Contacts::twist(k, other, impulse);
             }
         }
         sync();

@@ -71,6 +71,12 @@ template <class L> struct Leverage<L, true> {
     typename L::V leverage, crowd, shares;
 };
 
+// Where a body is touched, in pairs of a member with a rigid body: contact_feet.h.
+template <class L, bool rigid> struct Spots {};
+template <class L> struct Spots<L, true> {
+    typename L::V x, y, z;
+};
+
 // What a member contributes to its contacts: its inverse mass.
 template <class L, bool rigid> struct Lender : Leverage<L, rigid> {
     typename L::V w;

@@ -14,11 +14,13 @@ template <int size, int inv_size, int friction> struct ScaleColumns {
     static constexpr int SIZE = size, INV_SIZE = inv_size, FRICTION = friction;
 };
 
-// Columns of a rigid body: those that contacts read, and `gone`, where they write its displacement, followed by its
-// rotation.
-template <int count, int center, int turn, int inv_mass, int inverse, int gone> struct CarryColumns {
-    static constexpr int COUNT = count, CENTER = center, TURN = turn, INV_MASS = inv_mass;
-    static constexpr int INVERSE = inverse, GONE = gone;
+// Columns of a rigid body: those that contacts read; `gone`, where they write its displacement, followed by its
+// rotation; and `twist`, to which they add the twists of its members.
+template <int count, int center, int turn, int start, int start_turn, int offset, int inv_mass, int inverse, int gone,
+          int twist>
+struct CarryColumns {
+    static constexpr int COUNT = count, CENTER = center, TURN = turn, START = start, START_TURN = start_turn;
+    static constexpr int OFFSET = offset, INV_MASS = inv_mass, INVERSE = inverse, GONE = gone, TWIST = twist;
 };
 
 // Compile-time options.

@@ -2,53 +2,48 @@
 //
 // Pairs that are near enough are collected, and examined sixteen at a time. Where there are patches, pairs that may
 // touch soon become active, and later only these are examined. Pairs that touch are stored. Once the contacts of all
-// members of the environment have been counted, the stored pairs are parted in the same order. What the first pass
-// computes for sixteen of them is kept for the second.
+// members of the environment have been counted, the stored pairs are parted in the same order (pair_parting.h).
 #pragma once
 #include "active_pairs.h"
-#include "pair_members.h"
+#include "pair_parting.h"
 #include "rebounds.h"
 
 #if !PBD_BLOCK
 namespace pbd {
 
-template <class Group> struct PairContacts : PairMembers<Group> {
-    using Search = PairMembers<Group>;
+template <class Group> struct PairContacts : PairParting<Group> {
+    using Search = PairParting<Group>;
     using Options = typename Search::Options;
     using Pairs = typename Search::Pairs;
     using T = typename Search::T;
     using W = typename Search::W;
     using Row = typename Search::Row;
     using One = typename Search::One;
+    using Sixteen = typename Search::Sixteen;
     static constexpr int LANES = Search::LANES, ROW = Search::ROW, NUMBERS = Search::NUMBERS;
     static constexpr int SIFTED = 64;                    // sixteens of others that are filtered at a time
     static constexpr int FOUND_ROOM = 16 * SIFTED + 32;  // pairs found among them, and a few from before
+    using Search::bodies;
     using Search::count;
     using Search::crowd_of;
     using Search::environment;
     using Search::fill;
+    using Search::fill_both;
+    using Search::in_body;
     using Search::lists;
+    using Search::look_at;
     using Search::moved;
     using Search::moves;
     using Search::now;
     using Search::pad;
-    using Search::room_between;
     using Search::scales;
+    using Search::separate;
+    using Search::separate_again;
     using Search::table;
+    using Search::touch_of;
+    using Search::twists;
     using Search::valence;
 
-    // Sixteen touching pairs, before any has been parted.
-    struct Sixteen {
-        Standing<Pairs> standing;
-        Partners<Pairs, Options::RIGID> partners;
-        W dx, dy, dz;  // from the second to the first
-        W mine, its;   // numbers of contacts
-        int from[16], other[16];
-        int hits;  // a bit for each pair that exists
-    };
-    static_assert(sizeof(Sixteen) <= Options::KEPT * sizeof(T), "room for sixteen pairs");
-
-    const CarriedBodies<Group> bodies;
     Rebounds<Group, 1> rebounds;
     const int touching_room;  // room for touching pairs
     int* const firsts;        // members of these pairs
@@ -72,9 +67,8 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     template <class Model, class Body, class Lists, class Rigid>
     PBD_INLINE PairContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
                             ContactScales<T> scales, int* one, int* two)
-        : Search(model, body, lists, group, scales),
-          bodies(rigid, Search::rank),
-          rebounds(*this, bodies, lists, Search::moves, true),
+        : Search(model, body, lists, rigid, group, scales),
+          rebounds(*this, bodies, lists, Search::moves, Search::twists, true),
           touching_room(lists.touching.shape[2]),
           firsts(lists.touching.data + Search::rank * 3 * touching_room),
           seconds(firsts + touching_room),
@@ -82,9 +76,6 @@ template <class Group> struct PairContacts : PairMembers<Group> {
           active_room(lists.active.shape[2] / 3 - 16),
           one(one),
           two(two) {}
-
-    // Whether a member moves with a rigid body.
-    PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
 
     // Active pairs of the current environment: first members, second members and ranks; and the number of pairs.
     PBD_INLINE int* active(int column) const {
@@ -98,25 +89,18 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         return lists.renewed.data + Search::rank * lists.renewed.shape[1] + Search::stride * environment;
     }
 
-    // Whether sixteen pairs touch, and how to part them.
-    PBD_INLINE Touch<Pairs> touch_of(const One& a, const One& b, const int* from, const int* other) const {
-        if (__builtin_expect(scales.roomy, false)) {
-            const One c = a, d = b;  // copies: only these need addresses, a and b stay in registers
-            return touch_beyond_room(c, d, from, other);
+    // Let balls of bodies that are met at feet be as large as their reach.
+    PBD_INLINE void widen(One& a, One& b, const int* from, const int* other) const {
+        if constexpr (Options::RIGID) {
+            bool first;
+            for (int s = 0; s < 16; ++s) {
+                if (!needs_foot(*this, from[s], other[s], first)) continue;
+                if (first)
+                    a.radius[s] = table.halo.data[from[s]];
+                else
+                    b.radius[s] = table.halo.data[other[s]];
+            }
         }
-        return touch<Pairs, Options, false>(a, b, scales, W(T(0)));
-    }
-    // The same where members leave others room. This is rare, and is kept out of the fast path.
-    PBD_APART Touch<Pairs> touch_beyond_room(const One& a, const One& b, const int* from, const int* other) const {
-        return touch<Pairs, Options, true>(a, b, scales, room_between(from, other));
-    }
-    // Mean restitution of the members of sixteen pairs.
-    PBD_INLINE W elastic(const int* from, const int* other) const {
-        W mean = W(T(0));
-        if constexpr (Options::BOUNCY)
-            for (int s = 0; s < 16; ++s)
-                mean[s] = T(0.5) * (table.restitution.data[from[s]] + table.restitution.data[other[s]]);
-        return mean;
     }
 
     // Which of sixteen pairs have at most a given rank: sixteen bits for each rank, one per pair.
@@ -125,6 +109,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             One a, b;
             fill(a, rows, from);
             fill(b, rows, other);
+            widen(a, b, from, other);
             const W rank = rank_of<Pairs, Options>(a, b, scales);
             unsigned long long found = 0;
             for (int r = 0; r < RANKS; ++r) found |= (unsigned long long)bits(rank <= T(r)) << 16 * r;
@@ -137,8 +122,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
     // Which of sixteen pairs touch: one bit per pair.
     PBD_INLINE unsigned touching(const int* from, const int* other) const {
         One a, b;
-        fill(a, now, from);
-        fill(b, now, other);
+        fill_both(a, b, from, other);
         const unsigned hits = bits(touch_of(a, b, from, other).inside > W(T(0)));
         return forgets && hits ? hits & ranks(renewed_rows(), from, other) >> 16 * highest : hits;
     }
@@ -200,106 +184,6 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         met_count = met_number;
     }
 
-    // Transpose the displacements of sixteen members into rows of numbers, one row per pair.
-    PBD_INLINE static void in_rows(W* q, W qx, W qy, W qz) {
-        q[0] = qx;
-        q[1] = qy;
-        q[2] = qz;
-        q[3] = W(T(0));
-        transpose<Pairs>(q[0], q[1], q[2], q[3]);
-    }
-    PBD_INLINE static Row row(const W* q, int s) { return ((const Row*)(q + s % 4))[s / 4]; }
-
-    // Find the effective numbers of contacts of sixteen members along the contact normals (rigid_carry.h).
-    //
-    // again: whether in the second pass.
-    PBD_INLINE void find_shares(Lender<Pairs, Options::RIGID>& m, const Touch<Pairs>& t, const int* at, W contacts,
-                                bool again) const {
-        PBD_CONTRACT_ON
-        if constexpr (Options::RIGID) {
-            m.shares = contacts;
-            if constexpr (!Options::BOUNCY) return;
-            for (int s = 0; s < 16; ++s) {
-                const T* const p = now + NUMBERS * at[s];
-                const T* const q = moved + 4 * at[s];
-                const T x = again ? p[0] + q[0] : p[0], y = again ? p[1] + q[1] : p[1], z = again ? p[2] + q[2] : p[2];
-                m.shares[s] =
-                    bodies.shares(*this, at[s], {x, y, z}, {t.nx[s], t.ny[s], t.nz[s]}, contacts[s], m.crowd[s]);
-            }
-        }
-    }
-
-    // Find the friction that the first pass has left to pairs with a rigid body. It is computed once more, since few
-    // scenes have such pairs, and kept pairs have no room for it.
-    PBD_APART void find_spare(Sixteen& c, Spare<Pairs, Options::CLAMPS>& spare) const {
-        bool any_body = false;
-        for (int s = 0; s < 16; ++s) any_body = any_body || in_body(c.from[s]) || in_body(c.other[s]);
-        if (!any_body) return;
-        const Touch<Pairs> t = meet<Pairs>(c.standing, c.dx, c.dy, c.dz, scales);
-        W mx, my, mz;
-        find_shares(c.partners.a, t, c.from, c.mine, false);
-        find_shares(c.partners.b, t, c.other, c.its, false);
-        part<Pairs, Options>(c.partners, t, c.mine, c.its, W(T(0)), elastic(c.from, c.other), scales, spare, mx, my,
-                             mz);
-        for (int s = 0; s < 16; ++s) spare.counts[s] = T(in_body(c.from[s]) || in_body(c.other[s]));
-    }
-
-    // Part sixteen pairs. Displacements of a member are summed in the order of pairs.
-    PBD_INLINE void separate(Sixteen& c, const Touch<Pairs>& t, W gained, bool again) const {
-        PBD_CONTRACT_ON
-        W mx, my, mz, p[4], q[4];
-        Spare<Pairs, Options::CLAMPS> spare;
-        if constexpr (Options::CLAMPS) {
-            if (again) find_spare(c, spare);
-        }
-        find_shares(c.partners.a, t, c.from, c.mine, again);
-        find_shares(c.partners.b, t, c.other, c.its, again);
-        part<Pairs, Options>(c.partners, t, c.mine, c.its, gained, elastic(c.from, c.other), scales, spare, mx, my, mz);
-        in_rows(p, c.partners.a.w * mx, c.partners.a.w * my, c.partners.a.w * mz);
-        in_rows(q, -c.partners.b.w * mx, -c.partners.b.w * my, -c.partners.b.w * mz);
-        T* const to = moves;
-        for (unsigned hits = c.hits; hits; hits &= hits - 1) {
-            const int s = __builtin_ctz(hits);
-            *(Row*)(to + 4 * c.from[s]) += row(p, s);
-            *(Row*)(to + 4 * c.other[s]) += row(q, s);
-        }
-    }
-
-    // Prepare up to sixteen pairs for being parted.
-    PBD_INLINE Touch<Pairs> look_at(Sixteen& c, const int* from, const int* other, int number) const {
-        PBD_CONTRACT_ON
-        One a, b;
-        fill(a, now, from);
-        fill(b, now, other);
-        c.partners = {a, b};
-        c.hits = (1u << number) - 1;
-        for (int s = 0; s < 16; ++s) {
-            c.mine[s] = valence[c.from[s] = from[s]];
-            c.its[s] = valence[c.other[s] = other[s]];
-        }
-        if constexpr (Options::SURFACES) {
-            c.standing = standing<Pairs, Options>(a, b, scales);
-            if (__builtin_expect(scales.roomy, false)) leave_room(c.standing, room_between(from, other), scales);
-            c.dx = a.x - b.x;
-            c.dy = a.y - b.y;
-            c.dz = a.z - b.z;
-            return meet<Pairs>(c.standing, c.dx, c.dy, c.dz, scales);
-        } else {
-            return touch_of(a, b, from, other);
-        }
-    }
-
-    // Part pairs a second time, from where the first pass has moved them.
-    PBD_APART void separate_again(Sixteen& c) const {
-        PBD_CONTRACT_ON
-        W ax, ay, az, bx, by, bz, none;
-        Search::columns(moved, 4, c.from, ax, ay, az, none);
-        Search::columns(moved, 4, c.other, bx, by, bz, none);
-        const W gx = ax - bx, gy = ay - by, gz = az - bz;
-        const Touch<Pairs> t = meet<Pairs>(c.standing, c.dx + gx, c.dy + gy, c.dz + gz, scales);
-        separate(c, t, gx * t.nx + gy * t.ny + gz * t.nz, true);
-    }
-
     // Part those of sixteen pairs that touch, where touching pairs could not be stored.
     PBD_APART void separate_forgotten(const int* from, const int* other, int number) const {
         Sixteen c;
@@ -308,7 +192,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         if constexpr (Options::PASSES > 1) {
             if (pass > 1) return separate_again(c);
         }
-        separate(c, t, W(T(0)), false);
+        separate(c, t, W(T(0)), c.spots, false);
     }
 
     // Add the pairs of a member with others of a sixteen. Their number is unpredictable, so there is no branch on it
@@ -430,23 +314,20 @@ template <class Group> struct PairContacts : PairMembers<Group> {
         for (int b = 0; b < table.crowd_count; ++b) crowds[b] = T(0);
     }
 
-    // Save the displacements of the first pass, and reset them for the second. Members of rigid bodies move with these
-    // instead, and keep their own displacements.
+    // Save the displacements of the first pass, and reset them for the second. Members of rigid bodies keep theirs,
+    // since they move with their bodies.
     PBD_INLINE void begin_second_pass() const {
         if constexpr (Options::RIGID)
             for (int b = 0; b < table.crowd_count; ++b)
-                bodies.carry(*this, b, [&](int k, int a) { return moves[4 * k + a]; });
+                bodies.carry(
+                    *this, b, [&](int k, int a) { return moves[4 * k + a]; },
+                    [&](int k) { return Vec3<T>{twists[3 * k], twists[3 * k + 1], twists[3 * k + 2]}; });
         for (int n = 0; n < met_count; ++n) {
             const int k = met[n];
             Row& move = *(Row*)(moves + 4 * k);
             Row& to = *(Row*)(moved + 4 * k);
             if constexpr (Options::RIGID) {
-                if (in_body(k)) {
-                    const T* const at = now + NUMBERS * k;
-                    to = Row(T(0));
-                    if (at[3] > T(0)) bodies.carried(*this, k, at[0], at[1], at[2], moved + 4 * k);
-                    continue;
-                }
+                if (in_body(k)) continue;
             }
             to = move;
             move = Row(T(0));
@@ -473,6 +354,9 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             contacts[k] = T(0);
             *(Row*)(again + 4 * k) = Row(T(0));
         });
+        if constexpr (Options::RIGID)
+            for (int b = 0; b < table.crowd_count; ++b)
+                bodies.keep_twist(*this, b, 1, [&](int k) { return twists + 3 * k; });
         int& overflow = lists.overflow.data[Search::group * LANES + environment];
         overflow = wp::max(overflow, (int)most - table.capacity);
         if (!scales.roomy) return;
@@ -512,7 +396,7 @@ template <class Group> struct PairContacts : PairMembers<Group> {
             Sixteen here;
             Sixteen& c = Options::PASSES > 1 ? sixteen(begin) : here;
             const Touch<Pairs> t = look_at(c, one, two, number);
-            separate(c, t, W(T(0)), false);
+            separate(c, t, W(T(0)), c.spots, false);
         }
         if constexpr (Options::PASSES > 1) {
             begin_second_pass();

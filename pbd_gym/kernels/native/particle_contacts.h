@@ -28,6 +28,8 @@
 // are solved together: rebounds.h. If there is no room for that, masses are split among contacts here too; this gains
 // no energy, and averaging the parts loses some.
 //
+// Balls meet rigid bodies at feet on their faces: contact_feet.h.
+//
 // A particle of a rigid body has the body's inverse mass at that point, or rather an upper bound over all directions,
 // split among the contacts of the whole body. Its displacement stands for an impulse on its own mass, and the motion of
 // the body follows from all of these, as with joints. The second pass starts from where that motion has taken the

@@ -8,7 +8,7 @@
 //
 // This is scalar code, one environment after the other, on one thread: few things bounce in any one substep.
 #pragma once
-#include "rigid_carry.h"
+#include "contact_feet.h"
 #include "rigid_columns.h"
 #include "rotation.h"
 
@@ -44,17 +44,19 @@ template <class Group, int STEP> struct Rebounds {
     const Group& in;
     const CarriedBodies<Group>& bodies;
     T* const moves;        // displacements of members
+    T* const twists;       // and, for those of rigid bodies, twists
     const bool by_member;  // whether they are indexed by member, not by particle
     Rebound<T>* const list;
     const int room;
     int count = 0;  // bouncing contacts; if they exceed `room`, contacts use shared masses
 
     template <class Lists>
-    PBD_INLINE Rebounds(const Group& in, const CarriedBodies<Group>& bodies, const Lists& lists, T* moves,
+    PBD_INLINE Rebounds(const Group& in, const CarriedBodies<Group>& bodies, const Lists& lists, T* moves, T* twists,
                         bool by_member)
         : in(in),
           bodies(bodies),
           moves(moves),
+          twists(twists),
           by_member(by_member),
           list((Rebound<T>*)((T*)lists.rebounds.data + in.rank * lists.rebounds.shape[1])),
           room(lists.rebounds.shape[1] / REBOUND_NUMBERS) {}
@@ -62,6 +64,8 @@ template <class Group, int STEP> struct Rebounds {
     PBD_INLINE Vec3<T> get(const T* from) const {
         return {from[in.environment], from[LANES + in.environment], from[2 * LANES + in.environment]};
     }
+    // Place of a member.
+    PBD_INLINE Foot<T> spot(int k) const { return {get(in.place_of(k)), get(in.start_of(k))}; }
     PBD_INLINE T lightness(int k) const { return in.w[in.members[k] * LANES + in.environment]; }
     // Rigid body of a member, or -1.
     PBD_INLINE int body_of(int k) const {
@@ -100,7 +104,8 @@ template <class Group, int STEP> struct Rebounds {
         PBD_CONTRACT_ON
         const T elastic = T(0.5) * (in.table.restitution.data[k] + in.table.restitution.data[l]);
         if (!(elastic > T(0))) return;
-        const Vec3<T> d = get(in.place_of(k)) - get(in.place_of(l)), p = get(in.start_of(k)) - get(in.start_of(l));
+        const Pair<T> ends = stand(in, bodies, k, l, {spot(k), spot(l)}, false);
+        const Vec3<T> d = ends.one.now - ends.two.now, p = ends.one.before - ends.two.before;
         const T length = root(dot(d, d)), before = root(dot(p, p));
         // A member that has passed the other within the substep returns to its own side: contact_geometry.h.
         const bool passed = dot(d, p) < T(0.5) * length * before;
@@ -109,14 +114,14 @@ template <class Group, int STEP> struct Rebounds {
         const T approach = -dot(slip, n);
         if (!(approach > T(2) * resting)) return;
         if (++count > room) return;
-        const auto lever = [&](int m) {
+        const auto lever = [&](int m, const Vec3<T>& place) {
             const int b = body_of(m);
             if (b < 0) return Vec3<T>{T(0), T(0), T(0)};
-            return get(in.place_of(m)) - vector(b, Columns::CENTER);
+            return place - vector(b, Columns::CENTER);
         };
-        const Rebound<T> found = {n,    lever(k),           lever(l), slip, approach + elastic * (approach - resting),
-                                  T(0), {T(0), T(0), T(0)}, T(k),     T(l), T(0),
-                                  T(0)};
+        const Vec3<T> r = lever(k, ends.one.now), q = lever(l, ends.two.now), none = {T(0), T(0), T(0)};
+        const T apart = approach + elastic * (approach - resting);
+        const Rebound<T> found = {n, r, q, slip, apart, T(0), none, T(k), T(l), T(0), T(0)};
         // Keep contacts sorted by member, because a single thread finds pairs by sixteens and blocks find them one by
         // one.
         int at = count - 1;
@@ -156,6 +161,8 @@ template <class Group, int STEP> struct Rebounds {
         if (b < 0) return;
         add(b, Columns::GONE, *column(b, Columns::INV_MASS) * p);
         add(b, Columns::GONE + 3, lighten(b, cross(r, p)));
+        const Vec3<T> arm = r - (get(in.place_of(k)) - vector(b, Columns::CENTER));
+        bodies.add_twist(twists + (by_member ? 3 * k : 3 * (size_t)k * LANES + in.environment), STEP, arm, p);
     }
 
     // Find consistent impulses, and move members by them.
@@ -189,14 +196,13 @@ template <class Group, int STEP> struct Rebounds {
                 const Vec3<T> n = one.n, way = moved(k, one.r) - moved(l, one.q);
                 const T change = one.apart - dot(way, n), raised = one.impulse + change * one.along;
                 const T sum = raised > T(0) ? raised : T(0), gained = sum - one.impulse;
-                more += gained * gained >
-                        T(REBOUND_LEFT * REBOUND_LEFT) * (one.apart * one.along) * (one.apart * one.along);
                 const Vec3<T> slip = one.slip + way, beside = slip - dot(slip, n) * n;
                 const Vec3<T> drag = one.dragged - one.beside * beside;
                 const T much = root(dot(drag, drag));
                 const T rub = T(0.5) * (in.table.traits.data[4 * k + 2] + in.table.traits.data[4 * l + 2]) * roughness;
                 const Vec3<T> kept = much > rub * sum ? (rub * sum / much) * drag : drag;
                 const Vec3<T> p = gained * n + (kept - one.dragged);
+                more += dot(p, p) > T(REBOUND_LEFT * REBOUND_LEFT) * (one.apart * one.along) * (one.apart * one.along);
                 one.impulse = sum;
                 one.dragged = kept;
                 push(k, one.r, p);

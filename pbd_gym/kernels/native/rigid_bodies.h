@@ -246,6 +246,14 @@ template <class Bodies> struct RigidLane {
         }
     }
 
+    // The same for a moment.
+    PBD_INLINE void note_moment(T* at, const Vec3<V>& moment) const {
+        if constexpr (Bodies::FORCES) {
+            T* const sum = at + (BODY_PULL + 3) * LANES;
+            store3(sum, load3(sum) + moment);
+        }
+    }
+
     // Move the free members of body b to their places in it.
     PBD_INLINE void write(int b, const Vec3<V>& center, const Mat3<V>& turn, const Vec3<V>& offset) const {
         for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {

@@ -47,7 +47,10 @@ constexpr int FREE_SET = 1;
 constexpr int HAND_SET = 2;
 // Number of its contacts with colliders whose rows hold what the last sweeps left.
 constexpr int BODY_TOUCHES = 117;
-constexpr int BODY_COLUMNS = 118;
+// Twists of its balls since it was last moved, times the substep (3) [kg m^2]: moments of pushes of other particles
+// that act beside the ball.
+constexpr int BODY_TWIST = 118;
+constexpr int BODY_COLUMNS = 121;
 
 // Row of a contact with a collider. The first number is the distance by which the body is to be pushed [m]; then:
 // normal (3); displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times

@@ -157,7 +157,9 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
             const Mat3<V> turn = on.turn(at);
             const V ball = on.size * in.table.radius.data[b], least = T(TORN) * ball;
             V torn = before > one ? one : none;
-            Vec3<V> push = zero, spin = zero, pull = zero, twist = zero;
+            Vec3<V> push = zero, spin = on.load3(at + BODY_TWIST * LANES), pull = zero, twist = zero;
+            on.note_moment(at, spin);
+            on.store3(at + BODY_TWIST * LANES, zero);
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const Vec3<V> r = turn * on.place_in(j, offset);
                 const Vec3<V> d = on.load3(in.place(j)) - (center + r);

@@ -30,6 +30,7 @@ from pbd_gym.kernels.data.particle_contacts import (
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
 from pbd_gym.sim.upload.arrays import fill
+from pbd_gym.sim.upload.feet import feet
 
 CUSHION = 2.5
 """Distance from contact at which patches brake each other, in thicknesses. With 0.6, nearly twice as many towels pulled
@@ -92,17 +93,22 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
     restitution = np.repeat([group.restitution for group in groups], sizes)[order]
     cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
     fat = ball_radius(radius, extent)
+    partners = radius[(owner < 0) & (extent == 0.0)]
+    found_feet, reach = feet(scene.rigid_bodies, members[order], radius, partners, cushion)
+    arrays |= found_feet
     arrays |= {
         "traits": np.column_stack([radius, extent, friction, role]).ravel(),
         "leverage": leverage,
         "restitution": np.where(role == BALL, restitution, -1.0),
-        "halo": np.maximum(fat, np.hypot(radius + 0.5 * cushion, extent)),
+        "halo": np.maximum(np.maximum(fat, np.hypot(radius + 0.5 * cushion, extent)), reach),
     }
     ends = scene.positions[arrays["chords"].reshape(-1, 4)]
     lines = np.stack([ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 3]], axis=1)
     squares = np.maximum((lines * lines).sum(axis=2), 1e-30)
     arrays["chord_squares"] = np.ravel(1.0 / squares)
     widest = max(2.0 * float(fat.max()), float(np.hypot(2.0 * radius.max() + cushion, extent.max())))
+    if len(partners):
+        widest = max(widest, float(reach.max() + partners.max()))
     skin = (GRID_SKIN if in_blocks else PAIR_SKIN) * widest
     fill(
         table,
@@ -262,8 +268,8 @@ def contact_lists(model: Any) -> Any:
         boxed = CHUNK * -(-chunks // CHUNK)
         rows, cells = lanes * (NUMBERS * count + 16), 1
         renewed = rows if patches else 1
-        spots = 12 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
-    valences = count * (1 + model.has_rigid + 3 * patches)
+        spots = 12 * CHUNK * chunks + 6 * boxed + (6 + 4 * patches + 3 * model.has_rigid) * count
+    valences = count * (1 + 4 * model.has_rigid + 3 * patches)
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
     lists.active = wp.zeros((groups, *active), dtype=wp.int32)
