@@ -160,3 +160,30 @@ def test_edges_are_round(along: float) -> None:
     strike = Strike(1.0, edge + 0.03 * direction, -direction, radius)
     nearest = min(float(np.linalg.norm(way - edge)) for way in strike.ways[:120])
     assert nearest == pytest.approx(radius + rounding, abs=3e-4)
+
+
+def test_jaws_hold_a_soft_cube_by_coulombs_law() -> None:
+    """Guards friction on both sides of what is squeezed: it slips where that does not carry its weight."""
+    friction, ratios = 0.5, np.array([0.9, 1.1, 2.0])
+    scene = Scene()
+    jaws = [
+        scene.add_rigid_body(box((0.01, 0.08, 0.08)), 2000.0, 0.01, position=(x, 0.2, 0.0), friction=friction)
+        for x in (-0.0285, 0.0285)
+    ]
+    cube = scene.add_soft_body(
+        geometry.box((2, 2, 2), (0.04, 0.04, 0.04)), SoftMaterial(500.0), position=(0.0, 0.2, 0.0)
+    ).indices
+    scene.add_particle_contacts(cube, 0.0035, friction)
+    solver = Solver(Model(scene, len(ratios), "cpu"), substeps=20, quiet=True)
+    state, control = solver.state(), solver.control()
+    weight = G * scene.mass[cube].sum()
+    forces = np.zeros((len(ratios), scene.particle_count, 3))
+    for jaw, side in zip(jaws, (1.0, -1.0), strict=True):
+        share = scene.mass[jaw.indices] / jaw.mass
+        forces[:, jaw.indices, 0] = side * np.outer(0.5 * ratios * weight / friction, share)
+        forces[:, jaw.indices, 1] = (G * jaw.mass + 0.5 * weight) * share  # the jaws carry the cube
+    control.set_forces(forces)
+    for _ in range(40):
+        solver.step(state, control, 1 / 60)
+    fallen = 0.2 - state.get_positions()[:, cube, 1].mean(axis=1)
+    assert fallen[0] > 0.1 and (fallen[1:] < 0.005).all()
