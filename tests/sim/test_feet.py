@@ -56,6 +56,23 @@ def test_balls_of_any_size_lie_on_a_face(spacing: float, thickness: float, cloth
     assert_allclose(balls_on_a_slab(spacing, thickness, radii, cloth, block_dim), 0.0, atol=2.0 * fall)
 
 
+def test_balls_at_the_rim_of_a_plate_as_thin_as_its_balls() -> None:
+    """Guards faces that are lines: a particle above one was taken to touch it, and flew off by metres."""
+    scene = Scene()
+    scene.add_collider(Plane(friction=5.0))
+    scene.add_rigid_body(box((0.2, 0.01, 0.2)), 2000.0, 0.01, position=(0.0, 0.005, 0.0))
+    places = np.column_stack([(0.09, 0.0935, 0.0945, 0.0949), np.full(4, 0.0145), np.linspace(-0.06, 0.06, 4)])
+    balls = scene.add_particles(places, 0.01)
+    for ball in balls:
+        scene.add_particle_contacts([ball], 0.004, 0.4)
+    solver = Solver(Model(scene, 1, "cpu"), substeps=20, quiet=True)
+    state, control = solver.state(), solver.control()
+    for _ in range(30):
+        solver.step(state, control, 1 / 60)
+    places[:, 1] = 0.014
+    assert_allclose(state.get_positions()[0, balls], places, atol=2e-5)
+
+
 def test_a_soft_body_slides_on_a_rigid_one_by_coulombs_law() -> None:
     """Guards friction on a smooth face: it slid at 0.8 of the angle at which friction should have held it."""
     friction, radius = 0.4, 0.004

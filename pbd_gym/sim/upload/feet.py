@@ -26,6 +26,8 @@ STEEPEST = 0.2
 """Cosine of the angle between the faces of a cell and their mean from which on neighbours are not compared quickly."""
 BESIDE = 60
 """Nearest other balls among which a cell has its neighbours."""
+THINNEST = 1e-5
+"""Twice the area of a face, over the square of its longest side, below which it is a line."""
 ROUNDING = 1e-9
 """Share of a squared distance that counts as none."""
 SLACK = 1e-3
@@ -55,16 +57,17 @@ def feet(
     at = {int(particle): k for k, particle in enumerate(members)}
     for body in bodies:
         numbers = np.array([at.get(int(particle), -1) for particle in body.samples])
-        if not len(partners) or (numbers < 0).any() or not len(body.sides):
+        sides = _with_area(body.sides)
+        if not len(partners) or (numbers < 0).any() or not len(sides):
             continue
-        balls, normals = body.rest[: len(body.samples)], _normals(body.sides)
+        balls, normals = body.rest[: len(body.samples)], _normals(sides)
         rest[numbers] = balls
-        rows = np.concatenate([normals[:, None], body.sides], axis=1).reshape(-1, 12)
+        rows = np.concatenate([normals[:, None], sides], axis=1).reshape(-1, 12)
         farthest = body.radius + float(partners.max()) + cushion
-        for ball, k, sides in zip(balls, numbers, _faces_near(body.sides, balls, PIECE * body.radius), strict=True):
+        for ball, k, its in zip(balls, numbers, _faces_near(sides, balls, PIECE * body.radius), strict=True):
             gap = np.linalg.norm(balls - ball, axis=1)
             near = np.argsort(gap, kind="stable")[1 : 1 + BESIDE]
-            cell = _cell(ball, balls[near], body.sides[sides], normals[sides], sides)
+            cell = _cell(ball, balls[near], sides[its], normals[its], its)
             near = near[cell.rivals]
             facets[k], beside[k] = rows[cell.faces], numbers[near]
             # A particle stands on a foot by the sum of radii, and the ball may be beside it and deeper.
@@ -191,6 +194,14 @@ def _faces_near(faces: np.ndarray, balls: np.ndarray, piece: float) -> list[np.n
         found.append(np.unique(near[ball] * len(faces) + its[point]))
     ball, which = np.divmod(np.unique(np.concatenate(found)), len(faces))
     return np.split(which, np.searchsorted(ball, np.arange(1, len(balls))))
+
+
+def _with_area(faces: np.ndarray) -> np.ndarray:
+    """Return the faces that are no mere lines: those of a plate as thin as its balls collapse at its rim."""
+    longest = ((faces - np.roll(faces, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
+    areas = np.linalg.norm(np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0]), axis=1)
+    found: np.ndarray = faces[areas > THINNEST * longest]
+    return found
 
 
 def _normals(faces: np.ndarray) -> np.ndarray:
