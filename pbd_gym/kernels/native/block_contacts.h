@@ -183,14 +183,9 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         if constexpr (Options::SURFACES) {
             const int one = wp::min(k, other), two = wp::max(k, other);
             One a = noted_member(one), b = noted_member(two);
-            if constexpr (Options::RIGID) {  // balls of bodies that are met at feet are as large as their reach
-                bool first;
-                if (needs_foot(*this, one, two, first)) {
-                    if (first)
-                        a.radius = table.halo.data[one];
-                    else
-                        b.radius = table.halo.data[two];
-                }
+            if constexpr (Options::RIGID) {
+                a.radius = radius_towards(*this, one, two);
+                b.radius = radius_towards(*this, two, one);
             }
             return (int)rank_of<Pairs, Options>(a, b, scales_here());
         } else {

@@ -8,6 +8,7 @@
 //
 // A push at the foot turns the body more than at the ball. Members sum what is missing, as a twist (rigid_carry.h).
 #pragma once
+#include "nearest_place.h"
 #include "rigid_carry.h"
 
 namespace pbd {
@@ -31,25 +32,6 @@ template <class T> struct Foot {
 template <class T> PBD_INLINE Foot<T> nowhere() {
     const Vec3<T> place = {T(NOWHERE), T(0), T(0)};
     return {place, place};
-}
-
-// Point of the triangle (a, b, c) with unit normal n that is nearest to p, which is `height` above its plane.
-template <class T>
-PBD_INLINE Vec3<T> nearest_on(const Vec3<T>& a, const Vec3<T>& b, const Vec3<T>& c, const Vec3<T>& n, const Vec3<T>& p,
-                              T height) {
-    PBD_CONTRACT_ON
-    const Vec3<T> u = b - a, v = c - b, w = a - c, r = p - a, s = p - b, t = p - c;
-    // Sides of which p is outside, seen from above.
-    const T beyond_u = dot(cross(u, r), n), beyond_v = dot(cross(v, s), n), beyond_w = dot(cross(w, t), n);
-    if (beyond_u >= T(0) && beyond_v >= T(0) && beyond_w >= T(0)) return p - height * n;
-    const auto along = [](const Vec3<T>& from, const Vec3<T>& side, const Vec3<T>& to) {
-        const T share = dot(to, side) / wp::max(dot(side, side), T(1e-30));
-        return from + wp::min(wp::max(share, T(0)), T(1)) * side;
-    };
-    const Vec3<T> on_u = along(a, u, r), on_v = along(b, v, s), on_w = along(c, w, t);
-    const Vec3<T> to_u = p - on_u, to_v = p - on_v, to_w = p - on_w;
-    const T u2 = dot(to_u, to_u), v2 = dot(to_v, to_v), w2 = dot(to_w, to_w);
-    return u2 <= v2 && u2 <= w2 ? on_u : (v2 <= w2 ? on_v : on_w);
 }
 
 // Whether the foot of a particle at q, in the axes of the body, may belong to a ball: a quick check that rejects most
@@ -107,10 +89,9 @@ inline CUDA_CALLABLE Foot<typename Group::T> foot_of(const typename Given<Group>
         const Vec3<T> n = point(facet), a = point(facet + 3);
         const T height = dot(n, q - a);
         if (!(height * height < least)) continue;
-        const Vec3<T> here = nearest_on(a, point(facet + 6), point(facet + 9), n, q, height), gap = q - here;
-        const T far = dot(gap, gap);
-        best = far < least ? here : best;
-        least = far < least ? far : least;
+        const NearPlace<T> here = nearest_place(q, a, point(facet + 6), point(facet + 9));
+        best = here.square < least ? here.place : best;
+        least = here.square < least ? here.square : least;
     }
     if (!(least < reach * reach)) return nowhere<T>();
     if (!belongs(table, k, best)) return nowhere<T>();
@@ -126,6 +107,14 @@ template <class Group> PBD_INLINE bool needs_foot(const Group& in, int k, int l,
     return first != (in.table.owner.data[l] >= 0) &&
            in.table.facet_start.data[ball + 1] > in.table.facet_start.data[ball] &&
            in.table.traits.data[4 * other + 3] == typename Group::T(Group::Options::Roles::BALL);
+}
+
+// Radius with which member k counts where it may touch member l soon: balls that are met at feet are as large as their
+// reach.
+template <class Group> PBD_INLINE typename Group::T radius_towards(const Group& in, int k, int l) {
+    bool first;
+    const bool reaches = needs_foot(in, k, l, first) && first;
+    return reaches ? in.table.halo.data[k] : in.table.traits.data[4 * k];
 }
 
 // Places at which two members meet.

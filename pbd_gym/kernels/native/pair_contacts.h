@@ -92,14 +92,13 @@ template <class Group> struct PairContacts : PairParting<Group> {
     // Let balls of bodies that are met at feet be as large as their reach.
     PBD_INLINE void widen(One& a, One& b, const int* from, const int* other) const {
         if constexpr (Options::RIGID) {
-            bool first;
+            T one_radius[16], two_radius[16];
             for (int s = 0; s < 16; ++s) {
-                if (!needs_foot(*this, from[s], other[s], first)) continue;
-                if (first)
-                    a.radius[s] = table.halo.data[from[s]];
-                else
-                    b.radius[s] = table.halo.data[other[s]];
+                one_radius[s] = radius_towards(*this, from[s], other[s]);
+                two_radius[s] = radius_towards(*this, other[s], from[s]);
             }
+            a.radius = Pairs::load(one_radius, 0);
+            b.radius = Pairs::load(two_radius, 0);
         }
     }
 

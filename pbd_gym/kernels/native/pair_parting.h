@@ -24,10 +24,10 @@ template <class Group> struct PairParting : PairMembers<Group> {
     using Search::now;
     using Search::room_between;
     using Search::scales;
-    using Search::Search;
     using Search::table;
     using Search::twists;
     using Search::valence;
+
     // Sixteen touching pairs, before any has been parted.
     struct Sixteen {
         Standing<Pairs> standing;

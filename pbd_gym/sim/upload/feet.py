@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from pbd_gym.geometry.samples import cut_triangles
+from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.kernels.data.particle_contacts import RIVALS
 from pbd_gym.scene.rigid_bodies import RigidBody
 
@@ -57,10 +59,10 @@ def feet(
     at = {int(particle): k for k, particle in enumerate(members)}
     for body in bodies:
         numbers = np.array([at.get(int(particle), -1) for particle in body.samples])
-        sides = _with_area(body.sides)
-        if not len(partners) or (numbers < 0).any() or not len(sides):
+        mesh = _with_area(body.sides)
+        if not len(partners) or (numbers < 0).any() or not len(mesh.triangles):
             continue
-        balls, normals = body.rest[: len(body.samples)], _normals(sides)
+        balls, sides, normals = body.rest[: len(body.samples)], mesh.positions[mesh.triangles], mesh.normals()
         rest[numbers] = balls
         rows = np.concatenate([normals[:, None], sides], axis=1).reshape(-1, 12)
         farthest = body.radius + float(partners.max()) + cushion
@@ -196,18 +198,11 @@ def _faces_near(faces: np.ndarray, balls: np.ndarray, piece: float) -> list[np.n
     return np.split(which, np.searchsorted(ball, np.arange(1, len(balls))))
 
 
-def _with_area(faces: np.ndarray) -> np.ndarray:
+def _with_area(faces: np.ndarray) -> TriMesh:
     """Return the faces that are no mere lines: those of a plate as thin as its balls collapse at its rim."""
+    mesh = TriMesh(faces.reshape(-1, 3), np.arange(3 * len(faces), dtype=np.int32).reshape(-1, 3))
     longest = ((faces - np.roll(faces, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
-    areas = np.linalg.norm(np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0]), axis=1)
-    found: np.ndarray = faces[areas > THINNEST * longest]
-    return found
-
-
-def _normals(faces: np.ndarray) -> np.ndarray:
-    normals = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
-    found: np.ndarray = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
-    return found
+    return replace(mesh, triangles=mesh.triangles[2.0 * mesh.areas() > THINNEST * longest])
 
 
 def _around(points: np.ndarray, others: np.ndarray, margin: float) -> np.ndarray:
