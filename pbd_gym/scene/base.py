@@ -122,6 +122,11 @@ class BaseScene:
         return len(self.positions)
 
     @property
+    def sharp_edges(self) -> np.ndarray:
+        """Particles of the edges of ``triangles`` that are drawn sharp, those of rigid bodies, shape (e, 2), int32."""
+        return np.concatenate([np.zeros((0, 2), dtype=np.int32), *(body.sharp_edges for body in self.rigid_bodies)])
+
+    @property
     def hidden(self) -> np.ndarray:
         """Particles that are not drawn because they are inside rigid bodies or skins, shape (k,), int32."""
         inside = [body.indices[: -len(body.vertices)] for body in self.rigid_bodies]

@@ -52,6 +52,8 @@ class RigidBody:
     """Particle of each vertex of the mesh, shape (v,), int32; the last of ``indices``."""
     triangles: np.ndarray
     """Particles of each triangle of the mesh, shape (t, 3), int32."""
+    sharp_edges: np.ndarray
+    """Particles of the mesh's edges that are drawn sharp, shape (e, 2), int32."""
     radius: float
     """Radius of the balls [m]."""
     mass: float

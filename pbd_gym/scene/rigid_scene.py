@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pbd_gym.geometry.sharp_edges import sharp_edges
 from pbd_gym.geometry.tetmeshes import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh, check_used
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, switch, whole
@@ -106,6 +107,7 @@ class RigidScene(FluidScene):
             samples=samples,
             vertices=vertices,
             triangles=vertices[mesh.triangles],
+            sharp_edges=vertices[sharp_edges(mesh.positions, mesh.triangles)],
             radius=shape.radius,
             mass=density * moments.volume,
             center=center,

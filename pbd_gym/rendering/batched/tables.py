@@ -8,6 +8,7 @@ import warp as wp
 
 from pbd_gym.colliders import Box, Plane, Sphere
 from pbd_gym.colliders.box import is_glass
+from pbd_gym.geometry.sharp_edges import split
 from pbd_gym.rendering.backdrop import cell_size
 from pbd_gym.rendering.camera import PITCH_LIMIT, Camera
 from pbd_gym.rendering.colors import (
@@ -323,7 +324,12 @@ class Geometry:
         self._source: list[int] = [int(PARTICLE)] * scene.particle_count
         self._index: list[int] = list(range(scene.particle_count))
         self._offset: list[Any] = [np.zeros(3)] * scene.particle_count
-        self._triangles = [np.asarray(scene.triangles, dtype=np.int64)]
+        triangles = np.asarray(scene.triangles, dtype=np.int64)
+        if len(scene.sharp_edges):
+            origin, triangles, _ = split(triangles, scene.sharp_edges, scene.particle_count)
+            for particle in origin[scene.particle_count :].tolist():
+                self._vertex(int(PARTICLE), particle, np.zeros(3))
+        self._triangles = [triangles]
         front = np.full(len(scene.triangles), palette_row("front"))
         self._triangle_rows = [np.stack([front, 1 + self.body[scene.triangles[:, 0]]], axis=1)]
         self._rounds: list[tuple[int, int, float, int, int, int]] = []

@@ -158,6 +158,8 @@ class Frame:
     """Particles [m], shape (n, 3), float64."""
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Particle indices, shape (t, 3), int64; the front is where the corners run counter-clockwise."""
+    sharp_edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """Particle indices of the triangles' edges that are drawn sharp, not rounded, shape (e, 2), int64."""
     lines: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """Particle indices of rope segments, shape (m, 2), int64."""
     planes: Sequence[tuple[Any, float]] = ()
@@ -208,6 +210,7 @@ class Frame:
         _set(self, "positions", positions)
         for name, shape in (
             ("triangles", (-1, 3)),
+            ("sharp_edges", (-1, 2)),
             ("lines", (-1, 2)),
             ("pinned", (-1,)),
             ("beads", (-1,)),

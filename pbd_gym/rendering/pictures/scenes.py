@@ -39,6 +39,7 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
     found: dict[str, Any] = {
         "positions": places,
         "triangles": scene.triangles,
+        "sharp_edges": scene.sharp_edges,
         "lines": scene.lines,
         "beads": scene.beads,
         "bead_radius": max(scene.contact_radius, 1e-3),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.geometry.sharp_edges import split
 from pbd_gym.rendering.backdrop import SHADOW_ALPHA, tangents
 from pbd_gym.rendering.camera import NEAR, Camera, Size
 from pbd_gym.rendering.colors import (
@@ -48,30 +49,35 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def smooth(
-    positions: np.ndarray, triangles: np.ndarray, values: np.ndarray
+    positions: np.ndarray, triangles: np.ndarray, values: np.ndarray, sharp: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return a mesh with smooth normals, refined where it is coarse.
+    """Return a mesh with smooth normals but for its sharp edges, refined where it is coarse.
 
     Args:
         positions: [m], shape (n, 3); vertices that are not finite are omitted.
         triangles: shape (t, 3).
         values: further vertex attributes, shape (n, c), which are interpolated.
+        sharp: edges that stay sharp and straight, as pairs of vertices, shape (e, 2).
 
     Returns:
         Vertices, shape (v, 3); their normals, shape (v, 3), and values, shape (v, c); triangles, shape (m, 3); and 0,
         LINE or BORDER for the edge after each corner, shape (m, 3).
     """
     edges = mesh_edges(triangles.tobytes(), len(triangles))
+    straight = np.zeros(triangles.shape, bool)
+    if len(sharp):
+        origin, triangles, straight = _split(triangles.tobytes(), sharp.tobytes(), len(positions))
+        positions, values = positions[origin], values[origin]
     finite = np.isfinite(positions).all(axis=1)
     if not finite.all():
         keep = finite[triangles].all(axis=1)
-        triangles, edges = triangles[keep], edges[keep]
+        triangles, edges, straight = triangles[keep], edges[keep], straight[keep]
     normals = vertex_normals(positions, triangles)
     if not 0 < len(triangles) * 4 <= _ENOUGH:
         return positions, normals, values, triangles, edges
     corners, turned, others = (array[triangles] for array in (positions, normals, values))
     while len(corners) * 4 <= _ENOUGH:
-        corners, turned, others, edges = _refine(corners, turned, others, edges)
+        corners, turned, others, edges, straight = _refine(corners, turned, others, edges, straight)
     count = 3 * len(corners)
     points, normals, values = (array.reshape(count, -1) for array in (corners, turned, others))
     return points, normals, values, np.arange(count).reshape(-1, 3), edges
@@ -82,6 +88,14 @@ def flat(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.nd
     corners = vertices[triangles]
     normals = unit(cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     return corners.reshape(-1, 3), np.repeat(normals, 3, axis=0)
+
+
+@lru_cache(maxsize=16)
+def _split(triangles: bytes, sharp: bytes, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what :func:`pbd_gym.geometry.sharp_edges.split` finds for arrays given as int64 bytes."""
+    return split(
+        np.frombuffer(triangles, np.int64).reshape(-1, 3), np.frombuffer(sharp, np.int64).reshape(-1, 2), count
+    )
 
 
 @lru_cache(maxsize=16)
@@ -105,29 +119,38 @@ def mesh_edges(triangles: bytes, count: int) -> np.ndarray:
 
 
 def _refine(
-    corners: np.ndarray, normals: np.ndarray, values: np.ndarray, edges: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Split each triangle into four, with the new corners on curves perpendicular to the vertex normals."""
+    corners: np.ndarray, normals: np.ndarray, values: np.ndarray, edges: np.ndarray, straight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Split each triangle into four, with the new corners on curves perpendicular to the vertex normals.
+
+    Sharp edges stay straight: their sides have different normals, and would part.
+    """
     after, normals_after = np.roll(corners, -1, axis=1), np.roll(normals, -1, axis=1)
     span = after - corners
     bend = (span * normals).sum(2)[..., None] * normals - (span * normals_after).sum(2)[..., None] * normals_after
-    middle = (corners + after) / 2 - bend / 8
+    middle = (corners + after) / 2 - np.where(straight[..., None], 0.0, bend / 8)
     middle_normals = unit(normals + normals_after)
 
-    def split(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    def parts(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         (a, b, c), (ab, bc, ca) = old.swapaxes(0, 1), new.swapaxes(0, 1)
-        parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
-        return np.concatenate([np.stack(part, axis=1) for part in parts])
+        return _stacked((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))
 
-    ab, bc, ca = edges.T
-    none = np.zeros_like(ab)
-    outline = [(ab, none, ca), (ab, bc, none), (none, bc, ca), (none, none, none)]
+    def outline(marks: np.ndarray) -> np.ndarray:
+        ab, bc, ca = marks.T
+        none = np.zeros_like(ab)
+        return _stacked((ab, none, ca), (ab, bc, none), (none, bc, ca), (none, none, none))
+
     return (
-        split(corners, middle),
-        split(normals, middle_normals),
-        split(values, (values + np.roll(values, -1, axis=1)) / 2),
-        np.concatenate([np.stack(part, axis=1) for part in outline]),
+        parts(corners, middle),
+        parts(normals, middle_normals),
+        parts(values, (values + np.roll(values, -1, axis=1)) / 2),
+        outline(edges),
+        outline(straight),
     )
+
+
+def _stacked(*quarters: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.stack(quarter, axis=1) for quarter in quarters])
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -169,7 +192,7 @@ def triangles(frame: Frame, camera: Camera, size: Size) -> Triangles:
         sides = np.broadcast_to(np.array([*FRONT, *BACK], np.float64), (len(frame.positions), 6))
     else:
         sides = np.tile(frame.coloring.colors(), 2)
-    points, normals, colors, corners, edges = smooth(frame.positions, frame.triangles, sides)
+    points, normals, colors, corners, edges = smooth(frame.positions, frame.triangles, sides, frame.sharp_edges)
     axes, eye = camera.axes(), camera.eye()
     seen = (points - eye) @ axes.T
     strength = line_strength(seen, corners, edges, camera.focal(size))
