@@ -89,6 +89,7 @@ def meeting() -> Scene:
     """Return a light block in a heavy one that lies in the ground, in the wind.
 
     They part, which presses the heavy one into the ground. The wind reads where it is after the ground has pushed back.
+    Beside them a towel lies on a slab that the ground keeps, and finds it where it is expected to be kept.
     """
     scene = Scene()
     scene.add_collider(Plane(friction=0.5))
@@ -96,6 +97,11 @@ def meeting() -> Scene:
     height = -float(mesh.positions[:, 1].min())
     for density, place in ((300.0, (0.0, height - 0.02, 0.0)), (50.0, (0.02, height + 0.06, 0.01))):
         scene.add_air_drag(scene.add_rigid_body(mesh, density, 0.06, 0.03, position=place).triangles)
+    scene.add_rigid_body(mesh, 300.0, 0.06, 0.03, position=(1.0, height, 0.0))
+    towel = scene.add_cloth(
+        4, 3, (0.15, 0.08), position=(0.93, 2.0 * height + 0.019, -0.04), rotation=LYING, lines=False
+    )
+    scene.add_surface_contacts(towel.triangles, 0.02)
     return scene
 
 
@@ -269,6 +275,7 @@ class Run:
         parts += [state.get_piercings()] if self.model.has_surfaces else []
         parts += [state.get_fluid_density(), state.get_fluid_overflow()] if self.model.scene.fluid else []
         parts += [state.get_grip_forces()] if self.solver.options.grip_forces else []
+        parts += [state.get_contact_forces()] if self.solver.options.contact_forces else []
         assert all(np.isfinite(part).all() for part in parts)
         return b"".join(part.tobytes() for part in parts)
 
@@ -308,7 +315,7 @@ CASES = {
     # They stay slow; active pairs are renewed within a step.
     "crumpled": Case(crumpled(), {"calm": True, "damping": 100.0, "substeps": 10}),
     "fluid": Case(fluid(0.5), {"iterations": 2}),
-    "meeting": Case(meeting(), {"calm": True, "wind": True}),
+    "meeting": Case(meeting(), {"calm": True, "wind": True, "contact_forces": True}),
     "every shape": Case(every_shape(), {}),
 }
 

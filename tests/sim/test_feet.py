@@ -49,11 +49,11 @@ def balls_on_a_slab(
 def test_balls_of_any_size_lie_on_a_face(spacing: float, thickness: float, cloth: bool, block_dim: int) -> None:
     """Guards the surface between a body's balls: small ones sank in by up to 8 mm here, or fell through.
 
-    The slab falls by gravity's way within a substep before its own contacts hold it, and what lies on it as well.
+    They also sank by gravity's way within a substep, by which the slab falls before its own contacts hold it.
     """
     radii = np.geomspace(0.05, 1.2, 16) * 0.5 * spacing
     fall = G / (60 * 20) ** 2
-    assert_allclose(balls_on_a_slab(spacing, thickness, radii, cloth, block_dim), 0.0, atol=2.0 * fall)
+    assert_allclose(balls_on_a_slab(spacing, thickness, radii, cloth, block_dim), 0.0, atol=0.75 * fall)
 
 
 def test_balls_at_the_rim_of_a_plate_as_thin_as_its_balls() -> None:
@@ -98,12 +98,14 @@ def test_a_soft_body_slides_on_a_rigid_one_by_coulombs_law() -> None:
     go(15, 0.0)
     for k in range(30):
         go(1, (k + 1) / 30)
+    start = state.get_positions()[:2, cube.indices].mean(axis=1)
     before = go(5, 1.0)
+    moved = state.get_positions()[:2, cube.indices].mean(axis=1) - start
     gained = (go(15, 1.0) - before) / 0.25
     angle = np.arctan(tangents)
     assert_allclose(gained, G * np.maximum(np.sin(angle) - friction * np.cos(angle), 0.0), rtol=0.02, atol=0.002)
-    # What rests creeps about as fast as gravity makes it within a substep.
-    assert (before[:2] < 1.1 * G * np.sin(angle[:2]) / (60 * 20)).all()
+    # Slab and cube fell together before the slab's contacts in every substep; now only in the first of a control step.
+    assert (np.abs(moved[:, 0]) < 0.25 * G * np.sin(angle[:2]) / (60 * 20) * (5 / 60)).all()
 
 
 def test_a_rope_lies_on_a_slab_at_its_radius() -> None:

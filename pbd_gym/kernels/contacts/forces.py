@@ -12,11 +12,14 @@ import warp as wp
 
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.data.step import state_type
-from pbd_gym.kernels.lanes.wide import Wide, barrier
+from pbd_gym.kernels.lanes.wide import Wide
 
 
 class ContactForces(NamedTuple):
-    """Warp functions with the arguments (state, body, group, thread, threads), for all threads."""
+    """Warp functions with the arguments (state, body, group, thread, threads), for all threads.
+
+    Contacts wait for all threads after they have read where particles are, and before they move any.
+    """
 
     before: Any
     """Function that records the particles' displacement so far in this substep."""
@@ -51,7 +54,6 @@ def make_contact_forces(wide: Wide) -> ContactForces:
         for i in range(thread, body.x.shape[0], threads):
             for axis in range(3):
                 state.untouched[group, i, axis] = body.x[i, axis] - body.previous[i, axis]
-        barrier()  # contacts move particles of other threads as well
 
     @wp.func
     @no_type_check

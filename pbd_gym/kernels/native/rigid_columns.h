@@ -50,7 +50,12 @@ constexpr int BODY_TOUCHES = 117;
 // Twists of its balls since it was last moved, times the substep (3) [kg m^2]: moments of pushes of other particles
 // that act beside the ball.
 constexpr int BODY_TWIST = 118;
-constexpr int BODY_COLUMNS = 121;
+// Displacement (3) [m] and rotation (3) that colliders, other bodies and joints are expected to give it, as in the
+// previous substep; how far it is moved by that now; and how far it would have come in this substep without any.
+constexpr int BODY_EXPECTED = 121;
+constexpr int BODY_AHEAD = 127;
+constexpr int BODY_FALLEN = 133;
+constexpr int BODY_COLUMNS = 139;
 
 // Row of a contact with a collider. The first number is the distance by which the body is to be pushed [m]; then:
 // normal (3); displacement of the contact point on the surface in this substep (3) [m]; normal impulse so far, times

@@ -137,6 +137,28 @@ PBD_INLINE void let_hands_pull(const Lane& on, int b, typename Lane::V torn, con
     if (is_first(on, b, h)) pull_torn(on, b, h * Vec3<V>{on.load(fall.x.c), on.load(fall.y.c), on.load(fall.z.c)}, h);
 }
 
+// Move body b by the pushes on its particles from where it has come by itself, not from where it was expected to be.
+//
+// way, turned: displacement and rotation by the pushes. first: whether this is the first iteration of the substep.
+template <class Lane>
+PBD_INLINE void fall_back(const Lane& on, int b, const Vec3<typename Lane::V>& way,
+                          const Vec3<typename Lane::V>& turned, bool first) {
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    T* const at = on.in.body(b);
+    const V none = V(T(0));
+    const Vec3<V> zero = {none, none, none}, center = on.center(at) + way - on.load3(at + BODY_AHEAD * LANES);
+    const Mat3<V> turn = rotation(turned - on.load3(at + (BODY_AHEAD + 3) * LANES)) * on.turn(at);
+    on.set_place(at, center, turn);
+    on.store3(at + BODY_AHEAD * LANES, zero);
+    on.store3(at + (BODY_AHEAD + 3) * LANES, zero);
+    T* const fallen = at + BODY_FALLEN * LANES;
+    on.store3(fallen, first ? center - on.load3(at + BODY_START * LANES) : on.load3(fallen) + way);
+    on.store3(fallen + 3 * LANES, first ? rotation_vector(turn, on.load_rows(at + BODY_START_TURN * LANES))
+                                        : on.load3(fallen + 3 * LANES) + turned);
+}
+
 // Move bodies by the pushes on their particles and by joints, and particles with their bodies.
 //
 // h: substep, or 0 where hands are not to pull.
@@ -185,7 +207,11 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
             push = push + choose(torn > none, zero, pull);
             spin = spin + choose(torn > none, zero, twist);
             const Sym3<V> lightness = in_axes(turn, on.inverse(at));
-            on.set_place(at, center + on.inv_mass(at) * push, rotation(lightness * spin) * turn);
+            if (h > T(0)) {
+                fall_back(on, b, on.inv_mass(at) * push, lightness * spin, first);
+            } else {
+                on.set_place(at, center + on.inv_mass(at) * push, rotation(lightness * spin) * turn);
+            }
             on.store(at + BODY_TORN * LANES, torn);
             // Joints to space have the last word over hands.
             if (hinged && any(torn > none)) let_hands_pull(on, b, torn, fall, h);

@@ -128,6 +128,7 @@ inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, cons
             on.store(at + BODY_WEIGHING * LANES, V(T(HEAVY_SET)));
             on.store(at + BODY_TORN * LANES, none);
             on.store(at + BODY_TOUCHED * LANES, V(T(-1)));
+            for (int k = BODY_EXPECTED; k < BODY_FALLEN; ++k) on.store(at + k * LANES, none);
             V torn = none;
             for (int pass = 0; pass < 2; ++pass) {
                 fit_body<SQUARINGS>(on, b, torn > none);
@@ -184,11 +185,71 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
     sync();
 }
 
+// Move bodies to where they are expected to be kept, for the contacts of other particles with them.
+//
+// Those contacts come before the contacts of the body. A body on the ground falls until then, as whatever lies on it
+// does: nothing would seem to weigh on it, and nothing would hold by friction what then slides down a slope with it.
+// Where the body really goes is computed from where it has come by itself (rigid_joints.h), so a wrong guess makes no
+// difference to it.
+template <class L, class Options, class Model, class Body, class Scratch>
+inline CUDA_CALLABLE void expect_bodies(const Model& model, const Body& body, const Scratch& rigid, int group,
+                                        int thread, int thread_count) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    constexpr int LANES = L::LANES;
+    const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
+    for (int b = thread; b < in.count(); b += thread_count) {
+        T* const at = in.body(b);
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            const RigidLane on(in, lane);
+            const Vec3<V> way = on.load3(at + BODY_EXPECTED * LANES);
+            const Vec3<V> turned = on.load3(at + (BODY_EXPECTED + 3) * LANES);
+            on.store3(at + BODY_AHEAD * LANES, way);
+            on.store3(at + (BODY_AHEAD + 3) * LANES, turned);
+            const auto moves = dot(way, way) + dot(turned, turned) > V(T(0));
+            if (!any(moves)) continue;
+            const Vec3<V> center = on.center(at), offset = on.offset(at), there = center + way;
+            const Mat3<V> before = on.turn(at), after = rotation(turned) * before;
+            for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
+                const Vec3<V> rest = on.place_in(j, offset), r = before * rest, s = after * rest;
+                const Vec3<V> old = on.load3(in.place(j)), pushed = old - (center + r), p = (there + s) + pushed;
+                on.store3(in.place(j), choose(moves & (on.load(in.w + in.members[j] * LANES) > T(0)), p, old));
+            }
+            on.set_place(
+                at, choose(moves, there, center),
+                {choose(moves, after.a, before.a), choose(moves, after.b, before.b), choose(moves, after.c, before.c)});
+        }
+    }
+}
+
+// Expect of body b what it has met with in this substep, unless hands hold it.
+//
+// A blow, which moves it by more than gravity does in two substeps, will not come again.
+//
+// gone, turn: displacement and rotation of the body in the substep.
+template <class Lane>
+PBD_INLINE void expect_again(const Lane& on, int b, const Vec3<typename Lane::V>& gone,
+                             const Vec3<typename Lane::V>& turn, typename Lane::V most) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    T* const at = on.in.body(b);
+    const V none = V(T(0)), reach = on.size * on.in.table.reach.data[b];
+    const Vec3<V> way = gone - on.load3(at + BODY_FALLEN * LANES), zero = {none, none, none};
+    const Vec3<V> turned = turn - on.load3(at + (BODY_FALLEN + 3) * LANES);
+    const auto stays = (dot(way, way) <= most * most) & (reach * reach * dot(turned, turned) <= most * most);
+    const auto lasts = stays & (on.load(at + BODY_HANDS * LANES) <= none);
+    on.store3(at + BODY_EXPECTED * LANES, choose(lasts, way, zero));
+    on.store3(at + (BODY_EXPECTED + 3) * LANES, choose(lasts, turned, zero));
+}
+
 // Give particles the velocities of their body by setting the positions before the substep: previous = x - h v.
 //
 // bouncing: also store velocities.
-template <class L, class Options, bool bouncing, class Model, class Body, class Scratch>
-inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, const Scratch& rigid, typename L::T inv_h,
+template <class L, class Options, bool bouncing, class Model, class Body, class Scratch, class Substep>
+inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                         int group, int thread, int thread_count) {
     PBD_CONTRACT_ON
     using T = typename L::T;
@@ -212,6 +273,7 @@ inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, co
             const Mat3<V> after = {much * m.a + less * n.a, much * m.b + less * n.b, much * m.c + less * n.c};
             on.store_rows(at + BODY_TURN * LANES, after);
             const Vec3<V> gone = center - on.load3(at + BODY_START * LANES), turn = rotation_vector(after, before);
+            expect_again(on, b, gone, turn, V(on.load(now.resting_speed.c) * T(now.h)));
             const Mat3<V> middle = rotation(T(0.5) * turn) * before;
             const Vec3<V> spin = in_axes(middle, on.load_symmetric(at + BODY_INERTIA * LANES)) * turn;
             const Vec3<V> swept = in_axes(after, on.inverse(at)) * spin;
@@ -223,7 +285,7 @@ inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, co
                 const Vec3<V> d = gone + cross(swept, here - center);
                 const Vec3<V> p = choose(free > T(0), here - d, old);
                 on.store3(in.place_before(j), p);
-                if constexpr (bouncing) on.store3((T*)body.velocity.data + 3 * i * LANES, inv_h * (here - p));
+                if constexpr (bouncing) on.store3((T*)body.velocity.data + 3 * i * LANES, T(now.inv_h) * (here - p));
             }
         }
     }

@@ -84,12 +84,30 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
 
-    @wp.func_native(rigid_call("settle_bodies", wide, options, bouncing, arguments=f"{given}, now.inv_h, {threads}"))
+    @wp.func_native(rigid_call("settle_bodies", wide, options, bouncing, arguments=f"{given}, now, {threads}"))
     def settle(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
     ) -> None: ...
 
     return RigidMotion(find, turn, gather, settle)
+
+
+@functools.cache
+def make_expect(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build the function that moves bodies to where they are expected to be kept, until ``gather`` takes that back.
+
+    Args:
+        wide: lane count and precision.
+        options: options that the kernel is compiled for.
+        data: the struct of the whole model.
+    """
+    body_: Any = body_type(wide.vec)
+    rigid_: Any = scratch_type(wide.vec)
+
+    @wp.func_native(rigid_call("expect_bodies", wide, options, arguments="model, body, rigid, group, thread, threads"))
+    def expect(model: data, body: body_, rigid: rigid_, group: int, thread: int, threads: int) -> None: ...
+
+    return expect
 
 
 @functools.cache

@@ -5,7 +5,8 @@ orientation of each body from its particles, and then moves it as a body of six 
 So everything that handles particles handles rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
 Their effect on a particle becomes an impulse on its body (``native/rigid_joints.h``). Colliders, joints and other
 bodies (``native/rigid_meetings.h``) act on the body as a whole at once, and so do contacts with other particles, which
-take the mass of the body into account (:mod:`pbd_gym.kernels.contacts.particles`).
+take the mass of the body into account (:mod:`pbd_gym.kernels.contacts.particles`). These come first, and find it where
+it is expected to be kept by the others (``expect_bodies`` in ``native/rigid_motion.h``).
 
 A held or pinned particle counts as many times heavier than its body, so that it stays in place and the body turns about
 it. What constraints and other particles push is taken up by it. Against colliders, other bodies and other hands it is
