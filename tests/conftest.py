@@ -1,4 +1,4 @@
-"""What all tests share: windows are closed, some compile without optimising, and options that select and measure."""
+"""What all tests share: windows are closed, little is compiled, and options that select and measure."""
 
 from __future__ import annotations
 
@@ -8,71 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import warp as wp
 
-from tests import builds, changed, flags, headers, lanes
+from tests import builds, changed, flags, headers, lanes, tiers
 
-COMPILING = (
-    "benchmarks/test_swing.py",
-    "colliders/test_belts.py",
-    "colliders/test_contacts.py",
-    "colliders/test_cull.py",
-    "colliders/test_edges.py",
-    "colliders/test_every_shape.py",
-    "colliders/test_motion.py",
-    "colliders/test_surfaces.py",
-    "colliders/test_sweeping.py",
-    "colliders/test_third_party.py",
-    "constraints/test_bending.py",
-    "constraints/test_closest.py",
-    "constraints/test_every_kind.py",
-    "constraints/test_grip_tethers.py",
-    "constraints/test_line.py",
-    "constraints/test_own_kind.py",
-    "constraints/test_plastic.py",
-    "constraints/test_shape_matching.py",
-    "constraints/test_strain.py",
-    "constraints/test_taut_line.py",
-    "constraints/test_tet_fem.py",
-    "constraints/test_tether.py",
-    "constraints/test_volume.py",
-    "envs/core/test_paddles.py",
-    "kernels/test_barriers.py",
-    "kernels/test_contacts.py",
-    "kernels/test_cpu_blocks.py",
-    "kernels/test_particle_contacts.py",
-    "kernels/test_supports.py",
-    "kernels/test_surface_contacts.py",
-    "scene/test_bodies.py",
-    "sim/test_collapse.py",
-    "sim/test_contact_forces.py",
-    "sim/test_damping.py",
-    "sim/test_elastic_energy.py",
-    "sim/test_fluid_couplings.py",
-    "sim/test_fluid_flow.py",
-    "sim/test_force_limits.py",
-    "sim/test_forces.py",
-    "sim/test_independence.py",
-    "sim/test_invariance.py",
-    "sim/test_knots.py",
-    "sim/test_launch_plan.py",
-    "sim/test_live_changes.py",
-    "sim/test_methods.py",
-    "sim/test_newton.py",
-    "sim/test_parameters.py",
-    "sim/test_rigid_energy.py",
-    "sim/test_rigid_hands.py",
-    "sim/test_rigid_meetings.py",
-    "sim/test_rigid_overlaps.py",
-    "sim/test_si_forces.py",
-    "sim/test_small_steps.py",
-    "sim/test_what_passes.py",
-    "sim/test_wrenches.py",
-)
-"""Where nearly all time goes into compiling kernels, not into running them. Their code is not optimised, which takes
-the compiler a third of the time, and has the same bits: ``kernels/test_cpu_blocks.py``. CUDA's compiler must not do so:
-Warp says that it makes mistakes then. Files of environments gain nothing, but for what is here: they take kernels of
-one another, and run them longer."""
 LONG = (
     "envs/core/test_checkers.py",
     "envs/cloth/test_cloth_tasks.py",
@@ -102,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     headers.share()
     flags.share()
+    tiers.share()
     if (since := config.getoption("--changed")) is not None:
         config.pluginmanager.register(changed.Selection(since))
     if file := os.environ.get(builds.VARIABLE):
@@ -114,17 +53,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _file(item: pytest.Item) -> str:
     return Path(item.path).relative_to(Path(__file__).parent).as_posix()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def unoptimised(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spare the compiler its effort where that pays."""
-    before = wp.config.optimization_level
-    path = Path(request.path).relative_to(Path(__file__).parent).as_posix()
-    if path in COMPILING and not wp.is_cuda_available():
-        wp.config.optimization_level = 0
-    yield
-    wp.config.optimization_level = before
 
 
 @pytest.fixture(autouse=True, scope="module")

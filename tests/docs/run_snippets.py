@@ -9,20 +9,15 @@ import traceback
 from pathlib import Path
 
 import pytest
-import warp as wp
 
-from tests import flags, headers, lanes
-
-COMPILING = ("docs/cloth.md", "docs/colliders.md", "docs/custom_constraints.md", "docs/fluids.md")
-"""Pages whose snippets take ten times longer to compile than to run: see ``tests/conftest.py``."""
+from tests import flags, headers, lanes, tiers
 
 flags.share()
 headers.share()
+tiers.share()
 lanes.few(pytest.MonkeyPatch())
 found = {}
 for label, code in json.load(sys.stdin):
-    quick = label.startswith(COMPILING) and not wp.is_cuda_available()
-    wp.config.optimization_level = 0 if quick else None
     try:
         exec(compile(code, label, "exec"), {"__name__": "__main__"})
         found[label] = ""

@@ -5,6 +5,8 @@ from typing import Any
 
 import warp as wp
 
+from tests import tiers
+
 
 def check_compiles(module: Any, folder: Path, kernels: list[str], architecture: int) -> None:
     """Compile a Warp module and look for its kernels in what comes out.
@@ -12,7 +14,8 @@ def check_compiles(module: Any, folder: Path, kernels: list[str], architecture: 
     That is PTX: what comes after the C++ takes as long again, and has little to say of one kernel that it has not of
     another. ``test_cuda_compile.py`` has binaries of the step, and ``tests/bench/machine_code.py`` of whole workloads.
     """
-    wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=True, module_dir=str(folder))
+    with tiers.optimised(module):
+        wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=True, module_dir=str(folder))
     (path,) = folder.glob(f"*.sm{architecture}.ptx")
     content = path.read_text()
     for name in kernels:

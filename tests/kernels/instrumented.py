@@ -26,6 +26,7 @@ import warp as wp
 from warp._src import context
 
 from pbd_gym.kernels.native import FOLDER
+from tests import tiers
 
 NOTHING = -1
 """To be left out: no barrier."""
@@ -250,6 +251,7 @@ def instrumented() -> Iterator[Instrumented]:
     def noted(self: Any, device: Any, *args: Any, **options: Any) -> Any:
         loaded = load(self, device, *args, **options)
         kept.found(self, loaded)
+        tiers.keep(self)
         return loaded
 
     with (

@@ -101,7 +101,7 @@ def test_kernels_of_environments_have_nothing_to_wait_for() -> None:
     ("share", "names"), [("headers", ("surfaces",)), ("headers, flags", ("every kind", "surfaces"))]
 )
 def test_optimised_code_has_the_same_bits(share: str, names: tuple[str, ...]) -> None:
-    """Guards tests that see code which is optimised less (``tests/conftest.py``, ``tests/flags.py``)."""
+    """Guards tests that see code which is optimised less (``tests/tiers.py``, ``tests/flags.py``)."""
     code = (
         f"from tests import {share}; [each.share() for each in ({share},)]; "
         "from tests.kernels.block_scenes import one_thread; "

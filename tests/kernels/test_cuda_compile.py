@@ -22,6 +22,7 @@ from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.step import make_step
 from pbd_gym.rendering.batched import backdrops
 from pbd_gym.rendering.batched.pixels import Images, make_draw
+from tests import tiers
 from tests.kernels.cuda import check_compiles
 
 ARCHITECTURES = {1: 80, 4: 90}
@@ -123,7 +124,8 @@ def test_binaries_of_the_step(tmp_path: Path) -> None:
     """
     architecture = ARCHITECTURES[1]
     module = make_step(1, wp.float32, FULL, ()).module
-    wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=False, module_dir=str(tmp_path))
+    with tiers.optimised(module):
+        wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=False, module_dir=str(tmp_path))
     (path,) = tmp_path.glob(f"*.sm{architecture}.cubin")
     content = path.read_bytes()
     assert content[:4] == b"\x7fELF"

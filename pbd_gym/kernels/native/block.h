@@ -16,8 +16,13 @@
 #define PBD_CONTRACT_ON
 #define PBD_CONTRACT_OFF
 #else
-// For small functions: vectors are passed in registers, and unoptimised builds stay usable.
+// For small functions: vectors are passed in registers. Builds that are not optimised are for their compile time, half
+// of which it takes to put functions into others.
+#if defined(__OPTIMIZE__)
 #define PBD_INLINE inline __attribute__((always_inline))
+#else
+#define PBD_INLINE inline
+#endif
 // For large functions called from several places, or seldom.
 #define PBD_APART inline __attribute__((noinline))
 // For arrays shared by the threads of a block. Fibers share static memory, and switch at barriers only.
