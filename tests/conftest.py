@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +31,25 @@ LONG = (
     "envs/rope/test_rope_suite.py",
 )
 """Files that take longest: they come first, so that no worker begins one of them when the others are through."""
+COMPILING = (
+    "benchmarks/test_swing.py",
+    "colliders/",
+    "constraints/",
+    "demos/",
+    "envs/core/test_colliders.py",
+    "envs/core/test_loads.py",
+    "envs/core/test_paddles.py",
+    "envs/core/test_passing.py",
+    "kernels/",
+    "materials/",
+    "rendering/",
+    "scene/",
+    "sim/",
+)
+"""Folders and files whose kernels most often take longer to optimise than to run: ``tests/tiers.py``. Environments take
+kernels of one another, and run them longer."""
+RUNNING = ("colliders/test_cull.py", "sim/test_feet.py", "sim/test_rigid_friction.py")
+"""Files among them whose kernels run for long."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,8 +72,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONG.index(_file(item)) if _file(item) in LONG else len(LONG))
 
 
-def _file(item: pytest.Item) -> str:
-    return Path(item.path).relative_to(Path(__file__).parent).as_posix()
+def _file(test: Any) -> str:
+    return Path(test.path).relative_to(Path(__file__).parent).as_posix()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tiered(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spare the compiler its effort where that pays."""
+    file = _file(request)
+    with tiers.unoptimised() if file.startswith(COMPILING) and file not in RUNNING else contextlib.nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,9 +1,9 @@
 """Two tiers of compiling in a test run: kernels begin unoptimised, and those that run for long are compiled once more.
 
-Most kernels of tests run for less time than the compiler takes to optimise them, which is four times as long as it
-takes to translate them; the code runs some twenty times as long, with the same bits (``kernels/test_cpu_blocks.py``).
-Which kernels those are is seen when they run, as in any just-in-time compiler. Another process of the run, and the next
-run, find a mark in the cache and begin with the optimised code.
+Most kernels of the engine's tests run for less time than the compiler takes to optimise them, which is four times as
+long as it takes to translate them; the code runs some twenty times as long, with the same bits
+(``kernels/test_cpu_blocks.py``). Which kernels those are is seen when they run, as in any just-in-time compiler.
+Another process of the run, and the next run, find a mark in the cache and begin with the optimised code.
 
 CUDA's compiler optimises all: Warp says that it makes mistakes otherwise. Where a GPU is, CPUs get optimised code too.
 """
@@ -34,11 +34,8 @@ _spent: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
 
 def share() -> None:
-    """Compile so from now on."""
+    """Let :func:`unoptimised` code be compiled once more from now on."""
     start_warp()
-    if wp.is_cuda_available():
-        return
-    wp.config.optimization_level = 0
     once, recorded, load = wp.launch, wp.Launch.launch, context.Module.load
 
     def launch(kernel: Any, *arguments: Any, **options: Any) -> Any:
@@ -68,16 +65,22 @@ def share() -> None:
 
 
 @contextlib.contextmanager
-def optimised(module: Any = None) -> Iterator[None]:
-    """Context in which code is optimised from the start, that of a module which was launched before as well."""
-    with mock.patch.object(wp.config, "optimization_level", None):
-        if module is None:
-            yield
-            return
-        with mock.patch.dict(module.options, optimization_level=None):
-            module.mark_modified()
-            yield
+def unoptimised() -> Iterator[None]:
+    """Context in which code that is new begins unoptimised."""
+    with mock.patch.object(wp.config, "optimization_level", None if wp.is_cuda_available() else 0):
+        yield
+
+
+@contextlib.contextmanager
+def for_cuda(module: Any) -> Iterator[None]:
+    """Context in which a module is compiled as it is outside of tests."""
+    with (
+        mock.patch.object(wp.config, "optimization_level", None),
+        mock.patch.dict(module.options, optimization_level=None),
+    ):
         module.mark_modified()
+        yield
+    module.mark_modified()
 
 
 def keep(module: Any) -> None:

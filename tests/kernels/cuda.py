@@ -14,7 +14,7 @@ def check_compiles(module: Any, folder: Path, kernels: list[str], architecture: 
     That is PTX: what comes after the C++ takes as long again, and has little to say of one kernel that it has not of
     another. ``test_cuda_compile.py`` has binaries of the step, and ``tests/bench/machine_code.py`` of whole workloads.
     """
-    with tiers.optimised(module):
+    with tiers.for_cuda(module):
         wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=True, module_dir=str(folder))
     (path,) = folder.glob(f"*.sm{architecture}.ptx")
     content = path.read_text()

@@ -124,7 +124,7 @@ def test_binaries_of_the_step(tmp_path: Path) -> None:
     """
     architecture = ARCHITECTURES[1]
     module = make_step(1, wp.float32, FULL, ()).module
-    with tiers.optimised(module):
+    with tiers.for_cuda(module):
         wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=False, module_dir=str(tmp_path))
     (path,) = tmp_path.glob(f"*.sm{architecture}.cubin")
     content = path.read_bytes()

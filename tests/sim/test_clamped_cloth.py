@@ -3,20 +3,13 @@
 import numpy as np
 import pytest
 
-from pbd_gym import Fabric, Model, RigidBody, Scene, Solver
+from pbd_gym import Fabric, Model, Scene, Solver
 from pbd_gym.geometry import box
+from tests.sim.grasps import corners
 
 STEP, THICKNESS, GAP = 0.02, 0.004, 1e-3
 STEPS = 100
 """Steps in which the pull rises to one and a half of what Coulomb's law holds."""
-
-
-def corners(scene: Scene, plate: RigidBody, side: float) -> list[int]:
-    """Return the vertices at the corners of a plate's outer face."""
-    places = side * scene.positions[plate.vertices]
-    outer = plate.vertices[places[:, 2] > places[:, 2].max() - 1e-6]
-    ways = [scene.positions[outer] @ np.array(way) for way in ((1, 1, 0), (1, -1, 0), (-1, 1, 0), (-1, -1, 0))]
-    return [int(outer[along.argmax()]) for along in ways]
 
 
 @pytest.mark.parametrize(("friction", "substeps", "near"), [(0.3, 40, 5e-4), (1.0, 40, 2e-4), (0.5, 20, 5e-4)])
@@ -35,7 +28,7 @@ def test_cloth_slips_out_of_jaws_as_coulomb_says(friction: float, substeps: int,
     ]
     solver = Solver(Model(scene), substeps=substeps, grip_forces=True, quiet=True)
     state, control = solver.state(), solver.control()
-    state.hold([corners(scene, plates[0], 1.0) + corners(scene, plates[1], -1.0)])
+    state.hold([corners(scene, plates[0], 2, 1.0) + corners(scene, plates[1], 2, -1.0)])
     together = np.repeat([[0.0, 0.0, -(GAP + near) / 4], [0.0, 0.0, (GAP + near) / 4]], 4, axis=0)
     for motion in [together] * 4 + [np.zeros((8, 3))] * 20:
         control.move(motion[None])

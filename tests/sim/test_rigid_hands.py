@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym import Capsule, Model, Plane, RigidBody, Scene, Solver
+from pbd_gym import Capsule, Model, Plane, Scene, Solver
 from pbd_gym.geometry import box
+from tests.sim.grasps import corners
 
 SIDE, BALL, STEP, DENSITY, G = 0.1, 0.025, 0.02, 300.0, 9.81
 MASS = DENSITY * SIDE**3
@@ -206,16 +207,6 @@ def test_what_pushes_a_held_block_aside_does_not_fling_it() -> None:
     assert (hardest < 1.05 * strongest(pace, 20)).all(), hardest
 
 
-def faced(scene: Scene, of: RigidBody, axis: int, sign: float) -> list[int]:
-    """Return the four corners of a face of a box in its scene."""
-    places = scene.positions[of.vertices]
-    on = np.isclose(places[:, axis], (sign * places[:, axis]).max() * sign)
-    spread = np.delete(places[on], axis, axis=1)
-    ways = np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
-    found: list[int] = of.vertices[on][(spread @ ways.T).argmax(axis=0)].tolist()
-    return found
-
-
 @pytest.mark.parametrize("substeps", [8, 40])
 def test_a_hand_presses_the_same_through_another_block(substeps: int) -> None:
     """Guards held bodies against others: one pressed 1 cm too far sank by that into a block on the ground at 40
@@ -229,7 +220,7 @@ def test_a_hand_presses_the_same_through_another_block(substeps: int) -> None:
         held = scene.add_rigid_body(block, DENSITY, position=(0.0, 0.17 if lies else 0.07, 0.0))
         solver = Solver(Model(scene), substeps=substeps, quiet=True, **KERNEL)
         state, control = solver.state(), solver.control()
-        state.hold([faced(scene, held, 1, 1.0)])
+        state.hold([corners(scene, held, 1, 1.0)])
         for step in range(60):
             control.move(np.tile([0.0, -0.001 if step < 30 else 0.0, 0.0], (1, 4, 1)))
             solver.step(state, control, STEP)
@@ -260,7 +251,7 @@ def test_plates_in_hands_lift_what_they_press_hard_enough() -> None:
             ]
             solver = Solver(Model(scene), substeps=substeps, quiet=True, **KERNEL)
             state, control = solver.state(), solver.control()
-            state.hold([faced(scene, plates[0], 0, 1.0) + faced(scene, plates[1], 0, -1.0)])
+            state.hold([corners(scene, plates[0], 0, 1.0) + corners(scene, plates[1], 0, -1.0)])
             together = np.repeat([[-(0.005 + near) / 20, 0.0, 0.0], [(0.005 + near) / 20, 0.0, 0.0]], 4, axis=0)
             for motion in [together] * 20 + [np.zeros((8, 3))] * 20:
                 control.move(motion[None])
