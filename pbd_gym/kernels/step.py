@@ -34,7 +34,7 @@ from pbd_gym.kernels.motion.air_drag import make_air_drag
 from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.motion.sleeping import make_sleep
 from pbd_gym.kernels.native import MODULE_OPTIONS
-from pbd_gym.kernels.rigid.motion import make_carry, make_expect
+from pbd_gym.kernels.rigid.motion import make_contact_motion
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.solve.inverted import make_inverted
 from pbd_gym.kernels.solve.iterations import make_correct, make_damping, make_next_omega, make_sweeps
@@ -275,8 +275,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     )
     before, after = make_contact_forces(numbers)
     note, lean = make_leans(numbers)
-    carry = make_carry(numbers, options, data) if options.rigid else None
-    expect = make_expect(numbers, options, data) if options.rigid else None
+    expect, carry = make_contact_motion(numbers, options, data) if options.rigid else (None, None)
     holds = bool(parts) and options.surfaces and options.wrenches
     take_up = make_take_up(numbers) if holds else None
 
@@ -291,7 +290,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                 first = substep if iteration == 0 else -1 - substep  # active pairs are those of the first iteration
                 if wp.static(options.rigid):
                     if iteration == 0:
-                        expect(model, body, state.rigid, group, thread, threads)
+                        expect(model, body, state.rigid, now, group, thread, threads)
                         barrier()
                 if wp.static(options.contact_forces):
                     before(state, body, group, thread, threads)

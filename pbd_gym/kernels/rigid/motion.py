@@ -92,29 +92,19 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
     return RigidMotion(find, turn, gather, settle)
 
 
-@functools.cache
-def make_expect(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the function that moves bodies to where they are expected to be kept, until ``gather`` takes that back.
+class ContactMotion(NamedTuple):
+    """Warp functions (model, body, rigid, substep, group, thread, threads) around contacts with particles."""
 
-    Args:
-        wide: lane count and precision.
-        options: options that the kernel is compiled for.
-        data: the struct of the whole model.
-    """
-    body_: Any = body_type(wide.vec)
-    rigid_: Any = scratch_type(wide.vec)
-
-    @wp.func_native(rigid_call("expect_bodies", wide, options, arguments="model, body, rigid, group, thread, threads"))
-    def expect(model: data, body: body_, rigid: rigid_, group: int, thread: int, threads: int) -> None: ...
-
-    return expect
+    expect: Any
+    """Function that moves bodies to where they are expected to be kept, until ``gather`` takes that back."""
+    carry: Any
+    """Function that moves bodies between rounds of contacts, as ``gather`` does at the end of an iteration. Hands that
+    are torn out of bodies do not draw at them once more."""
 
 
 @functools.cache
-def make_carry(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the function that moves bodies between rounds of contacts, as ``gather`` does at the end of an iteration.
-
-    Hands that are torn out of bodies do not draw at them once more.
+def make_contact_motion(wide: Wide, options: SweepOptions, data: Any) -> ContactMotion:
+    """Build the functions that move bodies before and between contacts.
 
     Args:
         wide: lane count and precision.
@@ -124,11 +114,16 @@ def make_carry(wide: Wide, options: SweepOptions, data: Any) -> Any:
     body_: Any = body_type(wide.vec)
     rigid_: Any = scratch_type(wide.vec)
     substep_: Any = substep_type(wide.vec)
-    arguments = f"model, body, rigid, 0, {FALL}, group, thread, threads"
+    given, those = "model, body, rigid", "group, thread, threads"
 
-    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=arguments))
+    @wp.func_native(rigid_call("expect_bodies", wide, options, arguments=f"{given}, {those}"))
+    def expect(
+        model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, threads: int
+    ) -> None: ...
+
+    @wp.func_native(rigid_call("gather_bodies", wide, options, arguments=f"{given}, 0, {FALL}, {those}"))
     def carry(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, threads: int
     ) -> None: ...
 
-    return carry
+    return ContactMotion(expect, carry)
